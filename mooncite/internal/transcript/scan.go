@@ -7,7 +7,7 @@ type Shape int
 const (
 	None     Shape = iota // not a transcript
 	Lines                 // JSONL, one record a line
-	Packed                // JSONL in one zstd frame sequence; ranges count unpacked bytes
+	Packed                // JSONL packed with zstd; ranges count unpacked bytes
 	Document              // one JSON document; records are cut out of it
 )
 

@@ -1,0 +1,5 @@
+package transcript
+
+import "localmcp/mooncite/internal/evidence"
+
+var chatgptFormat = format{origin: evidence.ChatGPT}

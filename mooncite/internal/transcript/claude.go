@@ -1,0 +1,5 @@
+package transcript
+
+import "localmcp/mooncite/internal/evidence"
+
+var claudeFormat = format{origin: evidence.Claude}
