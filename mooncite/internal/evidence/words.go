@@ -79,6 +79,7 @@ const NoTime int64 = -1 << 63
 const (
 	MaxSpanBytes    = 256 << 10 // a longer text value is cut into consecutive spans (escaped UTF-8 bytes)
 	MaxToolBytes    = 32 << 10  // of one tool result or tool argument: head and tail, half each
+	MaxHiddenBytes  = 1 << 20   // of a tool result's middle that is searched without being kept
 	MaxIdentifier   = 256       // UTF-8 bytes of a session or entry id
 	MaxKind         = 64        // UTF-8 bytes of a source kind
 	MaxToolInputs   = 16        // text values taken from one tool call

@@ -92,7 +92,7 @@ func lineID(line int64, d evidence.Digest) string {
 // A spanner collects the spans of one entry. Text the earlier program indexed too
 // is added with dialogue and comes first, so that its ordinals stay; kinds of span
 // that are new are added with extra and count on after it (decision 2.7).
-type spanner struct{ old, new []Span }
+type spanner struct{ old, new, hidden []Span }
 
 // dialogue adds a text value, cut as the earlier program cut it.
 func (s *spanner) dialogue(text string, role evidence.Role, class evidence.Class) {
@@ -101,17 +101,17 @@ func (s *spanner) dialogue(text string, role evidence.Role, class evidence.Class
 
 // toolOld adds tool output that the earlier program indexed (Pi and OMP).
 func (s *spanner) toolOld(text string, role evidence.Role) {
-	s.old = headTail(s.old, text, Span{Role: role, Class: evidence.ToolTraffic})
+	s.old = s.headTail(s.old, text, Span{Role: role, Class: evidence.ToolTraffic})
 }
 
 // toolInput adds one argument of a tool call.
 func (s *spanner) toolInput(text string) {
-	s.new = headTail(s.new, text, Span{Role: evidence.Assistant, Kind: evidence.KindToolInput, Class: evidence.ToolTraffic})
+	s.new = s.headTail(s.new, text, Span{Role: evidence.Assistant, Kind: evidence.KindToolInput, Class: evidence.ToolTraffic})
 }
 
 // toolOutput adds one tool result.
 func (s *spanner) toolOutput(text string, role evidence.Role) {
-	s.new = headTail(s.new, text, Span{Role: role, Kind: evidence.KindToolOutput, Class: evidence.ToolTraffic})
+	s.new = s.headTail(s.new, text, Span{Role: role, Kind: evidence.KindToolOutput, Class: evidence.ToolTraffic})
 }
 
 // extra adds any other new kind of span.
@@ -119,17 +119,17 @@ func (s *spanner) extra(text string, role evidence.Role, kind string, class evid
 	s.new = chunk(s.new, text, Span{Role: role, Kind: kind, Class: class})
 }
 
-// spans returns all spans in ordinal order.
+// spans returns all spans in ordinal order, hidden ones last.
 func (s *spanner) spans() []Span {
-	if len(s.new) == 0 {
+	if len(s.new) == 0 && len(s.hidden) == 0 {
 		return s.old
 	}
-	return append(s.old, s.new...)
+	return append(append(s.old, s.new...), s.hidden...)
 }
 
 // headTail adds the whole of a short text, else its head and its tail as two
-// spans, each contiguous in the record.
-func headTail(to []Span, text string, like Span) []Span {
+// spans, each contiguous in the record, and the middle as hidden ones.
+func (s *spanner) headTail(to []Span, text string, like Span) []Span {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= evidence.MaxToolBytes {
 		return chunk(to, text, like)
@@ -142,7 +142,14 @@ func headTail(to []Span, text string, like Span) []Span {
 	for t < len(text) && !utf8.RuneStart(text[t]) {
 		t++
 	}
+	middle := text[h:t]
+	if len(middle) > evidence.MaxHiddenBytes {
+		middle = middle[:evidence.MaxHiddenBytes]
+	}
+	like.Hidden = true
 	// Cloned, so that a small span does not keep a large record in memory.
+	s.hidden = chunk(s.hidden, strings.Clone(strings.ToValidUTF8(middle, "")), like)
+	like.Hidden = false
 	return chunk(chunk(to, strings.Clone(text[:h]), like), strings.Clone(text[t:]), like)
 }
 

@@ -26,7 +26,7 @@ type Entry struct {
 	Time    int64  // milliseconds since 1970 UTC, or evidence.NoTime
 	Copy    bool   // a copy of an entry another session holds (fork, resume)
 	Off     bool   // known at once to be off the current branch (see Result.OffBranch)
-	Spans   []Span // in ordinal order: spans[i] has ordinal i
+	Spans   []Span // in ordinal order: spans[i] has ordinal i unless it is hidden
 }
 
 // Span is one piece of text of an entry, contiguous in one decoded value of the
@@ -36,6 +36,10 @@ type Span struct {
 	Role  evidence.Role
 	Kind  string // "" means the entry's kind
 	Class evidence.Class
+	// Hidden text is searched, so that "not found" is true, but neither kept nor
+	// cited: the middle of a long tool result. Hidden spans come last and have no
+	// ordinal.
+	Hidden bool
 }
 
 // File is what is known of a file before its first byte is read.

@@ -1,0 +1,195 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"runtime"
+
+	"localmcp/internal/sqlitedb"
+	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/transcript"
+)
+
+// An EntrySet holds which entries of a unit were taken, by hash.
+type EntrySet struct{ m map[uint64]struct{} }
+
+var entrySeed = maphash.MakeSeed()
+
+// add reports whether id was not in the set yet.
+func (s *EntrySet) add(id string) bool {
+	if s.m == nil {
+		s.m = map[uint64]struct{}{}
+	}
+	h := maphash.String(entrySeed, id)
+	if _, ok := s.m[h]; ok {
+		return false
+	}
+	s.m[h] = struct{}{}
+	return true
+}
+
+// A Filler takes the entries of one unit.
+type Filler struct {
+	b         *Batch
+	src       *Source
+	unit      *Unit
+	seen      *EntrySet
+	forgotten Forgotten
+
+	spans  []Span
+	text   []byte
+	words  []byte
+	ends   []int
+	owners []uint32 // by document from firstDoc: which entry, counted as they came, it belongs to
+	blocks []run
+	docs   int64
+	added  uint32
+	// Duplicates counts entries left out because the unit has one of the same id.
+	Duplicates int64
+	namespace  string
+}
+
+// A run is a stored block: its first document and how many it holds.
+type run struct {
+	first int64
+	count int
+	owner int // index of the first document's owner
+}
+
+// Add takes one entry. It is the emit function of a transcript parser.
+func (f *Filler) Add(r *transcript.Record, e *transcript.Entry) error {
+	owner := f.added
+	f.added++
+	if len(e.Spans) == 0 {
+		return nil
+	}
+	if !f.seen.add(e.ID) {
+		f.Duplicates++
+		return nil
+	}
+	b := f.b
+	project, err := b.project(e.Project)
+	if err != nil {
+		return err
+	}
+	base := Span{Unit: f.unit.ID, Entry: e.ID, Parent: e.Parent, Off: e.Off, Copy: e.Copy, Project: project, Time: e.Time,
+		Line: r.Line - f.unit.Line, Start: r.Start - f.unit.Start, End: r.End - f.unit.Start}
+	copy(base.Digest[:], r.Digest[:])
+	gone := !f.forgotten.Empty() && f.forgotten.Session(f.src.Origin, f.src.Root, e.Session)
+	for i := range e.Spans {
+		sp := &e.Spans[i]
+		if len(f.spans) > 0 && (len(f.text)+len(sp.Text) > blockBytes || len(f.spans) >= blockSpans) {
+			if err := f.seal(); err != nil {
+				return err
+			}
+		}
+		s := base
+		s.Ordinal, s.Role, s.Class = i, sp.Role, sp.Class
+		if s.Kind = sp.Kind; s.Kind == "" {
+			s.Kind = e.Kind
+		}
+		s.Hidden = sp.Hidden
+		s.Gone = gone || !f.forgotten.Empty() && f.forgotten.Evidence(f.evidenceID(e, i))
+		if !s.Gone {
+			if !s.Hidden {
+				f.docs++
+				s.Size = len(sp.Text)
+				f.text = append(f.text, sp.Text...)
+			}
+			f.words, _ = b.tokens.Document(f.words, sp.Text)
+			f.words = appendFilters(f.words, f.src.Origin, &s)
+			b.months[monthOf(s.Time)] = true
+			b.text += int64(len(sp.Text))
+		}
+		f.spans = append(f.spans, s)
+		f.ends = append(f.ends, len(f.words))
+		f.owners = append(f.owners, owner)
+	}
+	return nil
+}
+
+func (f *Filler) evidenceID(e *transcript.Entry, ordinal int) string {
+	if f.namespace == "" {
+		f.namespace = evidence.Namespace(f.src.Root, f.src.StoredPath())
+	}
+	return evidence.EvidenceID(f.src.Origin, f.namespace, e.Session, e.ID, ordinal)
+}
+
+// seal hands the open block to the feeding goroutine.
+func (f *Filler) seal() error {
+	if len(f.spans) == 0 {
+		return nil
+	}
+	b := f.b
+	k := &block{first: b.nextDoc, unit: f.unit.ID, count: len(f.spans), meta: encodeSpans(f.spans), words: string(f.words), ends: f.ends}
+	k.text = b.pack.pack(make([]byte, 0, len(f.text)/2+64), f.text)
+	f.blocks = append(f.blocks, run{first: k.first, count: k.count, owner: len(f.owners) - k.count})
+	b.nextDoc += int64(k.count)
+	f.spans, f.text, f.words, f.ends = f.spans[:0], f.text[:0], f.words[:0], make([]int, 0, blockSpans/4)
+	runtime.Gosched() // a request that came in meanwhile goes first
+	return b.send(job{block: k})
+}
+
+// Finish stores what is left and marks the spans of the entries in off as off the
+// current branch. It returns how many spans were taken.
+func (f *Filler) Finish(off transcript.Bits) (int64, error) {
+	if err := f.seal(); err != nil {
+		return 0, err
+	}
+	for _, k := range f.blocks {
+		touched := false
+		for _, o := range f.owners[k.owner : k.owner+k.count] {
+			touched = touched || off.Has(int(o))
+		}
+		if !touched {
+			continue
+		}
+		owners := f.owners[k.owner : k.owner+k.count]
+		if err := f.b.relabel(k.first, func(i int, _ *Span) bool { return off.Has(int(owners[i])) }); err != nil {
+			return 0, err
+		}
+	}
+	f.unit.Spans += f.docs
+	f.src.Spans += f.docs
+	return f.docs, nil
+}
+
+// Relabel sets anew which spans of the unit's stored blocks are off the current
+// branch, by entry id.
+func (b *Batch) Relabel(runs []int64, off func(entry string) bool) error {
+	for _, first := range runs {
+		if err := b.relabel(first, func(_ int, s *Span) bool { return off(s.Entry) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) relabel(first int64, off func(i int, s *Span) bool) error {
+	return b.send(job{run: func(ctx context.Context, conn *sqlitedb.Conn) error {
+		var meta []byte
+		var count int
+		if found, err := conn.Row(ctx, "SELECT count, meta FROM blocks WHERE first = ?", []any{first}, &count, &meta); err != nil || !found {
+			return fmt.Errorf("read block %d: %w", first, errors.Join(err, errDamaged))
+		}
+		spans := make([]Span, 0, count)
+		changed := false
+		if err := decodeSpans(meta, count, func(i int, s *Span) bool {
+			now := off(i, s)
+			changed = changed || now != s.Off
+			s2 := *s
+			s2.Off = now
+			spans = append(spans, s2)
+			return true
+		}); err != nil {
+			return err
+		}
+		if !changed {
+			return nil
+		}
+		_, err := conn.Exec(ctx, "UPDATE blocks SET meta = ? WHERE first = ?", encodeSpans(spans), first)
+		return err
+	}})
+}

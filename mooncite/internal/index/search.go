@@ -1,0 +1,474 @@
+package index
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"localmcp/mooncite/internal/lexis"
+)
+
+// Bounds of a search: how many documents a step may bring.
+const (
+	rareCap   = 512  // a term with more documents is common
+	phraseCap = 256  // documents that hold the whole query as a phrase
+	sliceCap  = 24   // documents a time slice gives
+	slices8   = 8    // time slices
+	dayCap    = 2048 // documents of one day in an order of time
+)
+
+// Query is what a search looks for.
+type Query struct {
+	Terms  []lexis.Term
+	Phrase []string // running tokens of the whole query text; used from two on
+	Filter Filter
+	Want   int // how many good candidates the caller needs
+	Order  Order
+}
+
+// Order is the order the caller wants; it decides where candidates are looked for.
+type Order int
+
+// The orders.
+const (
+	ByStrength Order = iota
+	Newest
+	Oldest
+)
+
+// A Candidate is a document that may answer.
+type Candidate struct {
+	Doc    int64
+	Phrase bool   // holds the query's tokens as a phrase
+	Terms  uint64 // bit i: known to hold term i; a bit not set says nothing in itself
+}
+
+// Found is the result of a search.
+type Found struct {
+	Candidates []Candidate // best guesses first, each document once
+	Docs       []int64     // by term: how many documents hold it, estimated above rareCap
+	// Complete says that every document that holds any term is among the candidates.
+	Complete bool
+}
+
+// maxTerms is how many terms of a query are looked for.
+const maxTerms = 64
+
+// termExpression is a term in FTS5's language.
+func termExpression(t *lexis.Term) string {
+	if t.Exact {
+		return quote(t.Whole)
+	}
+	var e string
+	switch {
+	case len(t.Pairs) > 0:
+		e = quote(strings.Join(t.Pairs, " "))
+	default:
+		e = quote(strings.Join(t.Tokens, " "))
+	}
+	if t.Whole != "" && (len(t.Tokens) > 1 || t.Whole != t.Tokens[0]) {
+		return anyOf([]string{e, quote(t.Whole)})
+	}
+	return e
+}
+
+// docs lists documents that match an expression, newest numbers first, at most limit.
+func (s *Snapshot) docs(expression string, limit int) ([]int64, error) {
+	return s.list("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", expression, limit)
+}
+
+func (s *Snapshot) docsBetween(expression string, low, high int64, limit int) ([]int64, error) {
+	return s.list("SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?", expression, low, high, limit)
+}
+
+func (s *Snapshot) list(query string, args ...any) ([]int64, error) {
+	rows, err := s.conn.Query(s.ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []int64
+	for rows.Next() {
+		var d int64
+		if err := rows.Scan(&d); err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, rows.Err()
+}
+
+// Count is the number of documents a filter lets through.
+func (s *Snapshot) Count(f *Filter) (int64, error) {
+	base := f.expression()
+	if !f.timed() {
+		if base == "" {
+			return s.spans, nil
+		}
+		return s.count(base)
+	}
+	p := f.periods(s.months)
+	var n int64
+	if p.inside != "" {
+		var err error
+		if n, err = s.count(both(base, p.inside)); err != nil {
+			return 0, err
+		}
+	}
+	if p.edge == "" {
+		return n, nil
+	}
+	docs, err := s.docs(both(base, p.edge), math.MaxInt32)
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range docs {
+		sp, _, ok, err := s.Span(d)
+		if err != nil {
+			return 0, err
+		}
+		if ok && !sp.Hidden && f.holds(sp.Time) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (s *Snapshot) count(expression string) (int64, error) {
+	var n int64
+	_, err := s.conn.Row(s.ctx, "SELECT count(*) FROM words WHERE words MATCH ?", []any{expression + " NOT " + quote(hiddenToken)}, &n)
+	return n, err
+}
+
+// restriction is the whole filter as one expression; documents of the days it cuts
+// are let through and have to be looked at by the caller.
+func (s *Snapshot) restriction(f *Filter) (expression string, none bool) {
+	base := f.expression()
+	if !f.timed() {
+		return base, false
+	}
+	p := f.periods(s.months)
+	var parts []string
+	for _, e := range []string{p.inside, p.edge} {
+		if e != "" {
+			parts = append(parts, e)
+		}
+	}
+	if len(parts) == 0 {
+		return "", true
+	}
+	return both(base, anyOf(parts)), false
+}
+
+// Search finds candidates. What holds all rare terms is always among them; where a
+// query has only common terms they come from the newest end and from slices over
+// all time. No step ranks or walks an unbounded set.
+func (s *Snapshot) Search(q *Query) (*Found, error) {
+	terms := q.Terms[:min(len(q.Terms), maxTerms)]
+	found := &Found{Docs: make([]int64, len(terms)), Complete: len(terms) == len(q.Terms)}
+	filter, none := s.restriction(&q.Filter)
+	if none || len(terms) == 0 || s.spans == 0 {
+		return found, nil
+	}
+	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, terms: terms}
+	if err := g.probe(); err != nil {
+		return nil, err
+	}
+	if q.Order != ByStrength {
+		if err := g.byTime(q); err != nil {
+			return nil, err
+		}
+		return found, nil
+	}
+	if err := g.phrase(q.Phrase); err != nil {
+		return nil, err
+	}
+	if err := g.common(q.Want); err != nil {
+		return nil, err
+	}
+	g.order()
+	return found, nil
+}
+
+type gathering struct {
+	snap   *Snapshot
+	filter string
+	found  *Found
+	at     map[int64]int // document -> index of its candidate
+	terms  []lexis.Term
+	exprs  []string
+	rare   []int // terms with at most rareCap documents, at least one
+	many   []int // common terms, rarest first
+}
+
+func (g *gathering) add(doc int64, terms uint64, phrase bool) {
+	i, ok := g.at[doc]
+	if !ok {
+		i = len(g.found.Candidates)
+		g.at[doc] = i
+		g.found.Candidates = append(g.found.Candidates, Candidate{Doc: doc})
+	}
+	c := &g.found.Candidates[i]
+	c.Terms |= terms
+	c.Phrase = c.Phrase || phrase
+}
+
+// probe looks for each term alone: a rare one brings all its documents.
+func (g *gathering) probe() error {
+	s := g.snap
+	for i := range g.terms {
+		e := termExpression(&g.terms[i])
+		g.exprs = append(g.exprs, e)
+		full := both(e, g.filter)
+		s.mu.Lock()
+		known, ok := s.common[full]
+		s.mu.Unlock()
+		if ok {
+			g.found.Docs[i] = known
+			g.many = append(g.many, i)
+			continue
+		}
+		docs, err := s.docs(full, rareCap+1)
+		if err != nil {
+			return err
+		}
+		if len(docs) <= rareCap {
+			g.found.Docs[i] = int64(len(docs))
+			if len(docs) > 0 {
+				g.rare = append(g.rare, i)
+			}
+			for _, d := range docs {
+				g.add(d, 1<<i, false)
+			}
+			continue
+		}
+		// As dense everywhere as at the newest end.
+		width := docs[0] - docs[len(docs)-1] + 1
+		estimate := max(int64(float64(len(docs))*float64(s.top-s.bottom+1)/float64(width)), rareCap+1)
+		g.found.Docs[i] = estimate
+		g.many = append(g.many, i)
+		s.mu.Lock()
+		if len(s.common) >= maxCommon {
+			clear(s.common)
+		}
+		s.common[full] = estimate
+		s.mu.Unlock()
+	}
+	slices.SortStableFunc(g.many, func(a, b int) int { return cmp.Compare(g.found.Docs[a], g.found.Docs[b]) })
+	g.found.Complete = g.found.Complete && len(g.many) == 0
+	return nil
+}
+
+// phrase brings the documents that hold the whole query word by word.
+func (g *gathering) phrase(tokens []string) error {
+	if len(tokens) < 2 || len(tokens) > maxTerms || slices.Contains(g.found.Docs, 0) {
+		return nil
+	}
+	docs, err := g.snap.docs(both(quote(strings.Join(tokens, " ")), g.filter), phraseCap)
+	if err != nil {
+		return err
+	}
+	all := uint64(math.MaxUint64)
+	if len(g.terms) < 64 {
+		all = 1<<len(g.terms) - 1
+	}
+	for _, d := range docs {
+		g.add(d, all, true)
+	}
+	return nil
+}
+
+// common completes the picture with the common terms.
+func (g *gathering) common(want int) error {
+	if len(g.many) == 0 {
+		return nil
+	}
+	if len(g.rare) > 0 {
+		// Which of the rare terms' documents hold the common ones too.
+		var or []string
+		for _, i := range g.rare {
+			or = append(or, g.exprs[i])
+		}
+		base := both(anyOf(or), g.filter)
+		for _, i := range g.many {
+			docs, err := g.snap.docs(both(base, g.exprs[i]), rareCap)
+			if err != nil {
+				return err
+			}
+			for _, d := range docs {
+				g.add(d, 1<<i, false)
+			}
+		}
+	}
+	// All common terms together; then, while that is too little, without the most
+	// common one.
+	for n := len(g.many); n > 0; n-- {
+		var and []string
+		var bits uint64
+		for _, i := range g.many[:n] {
+			and = append(and, g.exprs[i])
+			bits |= 1 << i
+		}
+		before := len(g.found.Candidates)
+		if err := g.sliced(both(allOf(and), g.filter), bits); err != nil {
+			return err
+		}
+		if len(g.found.Candidates) >= 2*want && len(g.found.Candidates) > before || len(g.rare) > 0 {
+			break
+		}
+	}
+	return nil
+}
+
+// sliced brings documents from the newest end and from slices over all numbers,
+// which grow with time of reading and, within a rebuild, with time of writing.
+func (g *gathering) sliced(expression string, bits uint64) error {
+	s := g.snap
+	newest, err := s.docs(expression, 2*sliceCap)
+	if err != nil {
+		return err
+	}
+	for _, d := range newest {
+		g.add(d, bits, false)
+	}
+	if len(newest) < 2*sliceCap {
+		return nil
+	}
+	high := newest[len(newest)-1] - 1
+	width := (high-s.bottom)/slices8 + 1
+	for i := range int64(slices8) {
+		top := high - i*width
+		if top < s.bottom {
+			break
+		}
+		docs, err := s.docsBetween(expression, max(s.bottom, top-width+1), top, sliceCap)
+		if err != nil {
+			return err
+		}
+		for _, d := range docs {
+			g.add(d, bits, false)
+		}
+	}
+	return nil
+}
+
+// byTime brings the documents nearest to one end of time: those that hold all terms
+// and, when they are too few, those that hold any.
+func (g *gathering) byTime(q *Query) error {
+	var present []string
+	missing := false
+	for i, e := range g.exprs {
+		if g.found.Docs[i] > 0 {
+			present = append(present, e)
+		} else {
+			missing = true
+		}
+	}
+	if len(present) == 0 {
+		return nil
+	}
+	got := 0
+	if !missing {
+		var err error
+		if got, err = g.days(both(allOf(present), g.filter), q); err != nil {
+			return err
+		}
+	}
+	if got < q.Want && (missing || len(present) > 1) {
+		if _, err := g.days(both(anyOf(present), g.filter), q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// days walks months, and days within a month, from one end of time until it has
+// enough.
+func (g *gathering) days(expression string, q *Query) (int, error) {
+	s := g.snap
+	months := slices.Clone(s.months)
+	if q.Order == Oldest {
+		slices.Reverse(months)
+	}
+	slices.SortStableFunc(months, func(a, b int64) int { // spans without a time come last
+		return cmp.Compare(b2i(a == 0), b2i(b == 0))
+	})
+	got := 0
+	for _, m := range months {
+		inMonth := both(expression, quote(monthToken(m)))
+		docs, err := s.docs(inMonth, dayCap+1)
+		if err != nil {
+			return 0, err
+		}
+		if len(docs) <= dayCap || m == 0 {
+			got += g.keep(docs, &q.Filter)
+		} else {
+			g.found.Complete = false
+			first, last := dayOf(monthStart(m)), dayOf(monthStart(m+1)-1)
+			for d := first; d <= last && got < q.Want; d++ {
+				day := d
+				if q.Order == Newest {
+					day = last - (d - first)
+				}
+				docs, err := s.docs(both(expression, quote(dayToken(day))), dayCap)
+				if err != nil {
+					return 0, err
+				}
+				got += g.keep(docs, &q.Filter)
+			}
+		}
+		if got >= q.Want {
+			break
+		}
+	}
+	return got, nil
+}
+
+func (g *gathering) keep(docs []int64, f *Filter) int {
+	for _, d := range docs {
+		g.add(d, 0, false)
+	}
+	return len(docs)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// order puts the best guesses first: phrases, then the weight of the terms known to
+// be there, then the newest.
+func (g *gathering) order() {
+	weight := make([]float64, len(g.terms))
+	for i, n := range g.found.Docs {
+		weight[i] = Weight(n, g.snap.spans)
+	}
+	score := func(c *Candidate) float64 {
+		var w float64
+		for i := range weight {
+			if c.Terms>>i&1 == 1 {
+				w += weight[i]
+			}
+		}
+		return w
+	}
+	scores := make(map[int64]float64, len(g.found.Candidates))
+	for i := range g.found.Candidates {
+		c := &g.found.Candidates[i]
+		scores[c.Doc] = score(c)
+	}
+	slices.SortFunc(g.found.Candidates, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b2i(b.Phrase), b2i(a.Phrase)), cmp.Compare(scores[b.Doc], scores[a.Doc]), cmp.Compare(b.Doc, a.Doc))
+	})
+}
+
+// Weight is a term's inverse document frequency, as BM25 has it.
+func Weight(docs, all int64) float64 {
+	if docs <= 0 {
+		docs = 1
+	}
+	return math.Log(1 + (float64(all)-float64(docs)+0.5)/(float64(docs)+0.5))
+}
