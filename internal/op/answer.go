@@ -1,5 +1,13 @@
 package op
 
+import (
+	"encoding/json"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+)
+
 // Texter is an answer that can say itself as text. The text must state the same
 // facts as the value's JSON: some readers get only the one, some only the other.
 type Texter interface {
@@ -30,3 +38,17 @@ type Full struct {
 	Bytes     int    `json:"bytes" doc:"Size of that resource."`
 	ExpiresAt string `json:"expiresAt" doc:"When it goes away."`
 }
+
+// Encode writes an answer as the JSON its output schema describes: a nil list is
+// an empty list, a nil map an empty object, map members are sorted, broken UTF-8 is
+// replaced, and omitempty means what encoding/json means by it. Every door uses it,
+// so that every door shows the same.
+func Encode(v any) (json.RawMessage, error) {
+	return jsonv2.Marshal(v, asDescribed)
+}
+
+var asDescribed = jsonv2.JoinOptions(
+	jsonv2.Deterministic(true),
+	jsontext.AllowInvalidUTF8(true),
+	jsonv1.OmitEmptyWithLegacySemantics(true),
+)
