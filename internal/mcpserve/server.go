@@ -17,7 +17,7 @@ type Options struct {
 	Version      string
 	Instructions string // for models; the first 512 characters must stand alone
 
-	Set    op.Set    // the operations shown, in this order
+	Set    op.Set    // the operations shown; the SDK lists them by name
 	Runner op.Runner // runs them; nil means op.Recover(Set)
 	Caller string    // goes into every call; empty means "local"
 
