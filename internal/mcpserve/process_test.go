@@ -103,6 +103,10 @@ func TestOpeningModern(t *testing.T) {
 	}
 }
 
+func TestToolsArePortable(t *testing.T) {
+	mcptest.LintTools(t, open(t).Call("tools/list", "{}").Result)
+}
+
 func TestOpeningLegacy(t *testing.T) {
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "2099-01-01"} {
 		t.Run(version, func(t *testing.T) {
