@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// drain is how long answers may still be given after the input ended.
-	drain = time.Second
 	// linger is how long handlers have to notice that they were cancelled.
-	linger = 500 * time.Millisecond
+	linger = 400 * time.Millisecond
 	// most requests may wait for an answer at once; a batch counts each.
 	most = 256
 	// mostInBatch bounds one batch of the revisions that had them.
@@ -29,6 +27,7 @@ const (
 // cancelled request.
 type conn struct {
 	out    io.Writer
+	drain  time.Duration // how long answers may still be given after the input ended
 	frames chan frame
 	queue  []jsonrpc.Message // what is left of a batch; used by Read only
 
@@ -62,9 +61,10 @@ type batch struct {
 	answers [][]byte
 }
 
-func newConn(in io.Reader, out io.Writer, max int) *conn {
+func newConn(in io.Reader, out io.Writer, max int, drain time.Duration) *conn {
 	c := &conn{
 		out:     out,
+		drain:   drain,
 		frames:  make(chan frame),
 		stop:    make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -119,7 +119,7 @@ func (c *conn) over() error {
 // settle waits a little for requests that are still being worked on: a script may
 // write its requests, close the pipe and read the answers.
 func (c *conn) settle() {
-	t := time.NewTimer(drain)
+	t := time.NewTimer(c.drain)
 	defer t.Stop()
 	for c.working() > 0 {
 		select {

@@ -23,7 +23,8 @@ const (
 
 func start(t *testing.T) *mcptest.Peer {
 	t.Helper()
-	return mcptest.Start(t, []string{}, tinyCommand(t)...)
+	// A race-detecting child sleeps a second before it exits unless told not to.
+	return mcptest.Start(t, []string{"GORACE=atexit_sleep_ms=0"}, tinyCommand(t)...)
 }
 
 func open(t *testing.T) *mcptest.Peer {

@@ -255,3 +255,9 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkNewServer(b *testing.B) {
+	for b.Loop() {
+		mcpserve.New(tiny())
+	}
+}

@@ -28,6 +28,10 @@ type Options struct {
 	MaxCalls int // tool calls running at once; 0 means 16
 	MaxFrame int // bytes of one incoming message; 0 means 8 MiB
 
+	// Drain is how long requests may still be answered after the input ended; 0 means
+	// 800 ms. A longer one gives up the promise to end within two seconds.
+	Drain time.Duration
+
 	// Whole names clients (by clientInfo.name) that always get whole answers.
 	Whole []string
 
@@ -63,6 +67,9 @@ func New(o Options) *Server {
 	o.MaxReply = orDefault(o.MaxReply, 10_000)
 	o.MaxCalls = orDefault(o.MaxCalls, 16)
 	o.MaxFrame = orDefault(o.MaxFrame, 8<<20)
+	if o.Drain <= 0 {
+		o.Drain = 800 * time.Millisecond
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

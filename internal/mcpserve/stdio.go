@@ -13,7 +13,7 @@ import (
 // Serve runs one session until in ends or ctx is done, and returns within two
 // seconds of that. Handlers that ignore their cancelled context are left behind.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := newConn(in, out, s.opts.MaxFrame)
+	c := newConn(in, out, s.opts.MaxFrame, s.opts.Drain)
 	defer c.Close()
 	session, err := s.sdk.Connect(ctx, c, nil)
 	if err != nil {
