@@ -47,8 +47,11 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 func (s *Server) ServeStdio(ctx context.Context) error {
 	out := os.Stdout
 	os.Stdout = os.Stderr
-	// A reader that went away is an error of Write, not the sudden end of us.
-	signal.Ignore(syscall.SIGPIPE)
+	// A reader that went away is an error of Write, not the sudden end of us. The
+	// signal is caught, not ignored: children would inherit that.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"regexp"
 
 	"localmcp/internal/fault"
 )
@@ -86,13 +85,22 @@ type Op struct {
 	bind func(Call) (Bound, error)
 }
 
-var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+// plainName reports whether a name is made of a-z, 0-9 and _ only. It is no regular
+// expression because those cost start-up time.
+func plainName(name string, most int) bool {
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= most
+}
 
 // New makes an operation. In must be a struct whose fields fit the portable subset
 // (see the tags in shape.go), Out a struct. effects may be nil: none declared. New
 // panics on a name, type or tag that cannot be shown to every client.
 func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context.Context, Call, In) (Out, error)) Op {
-	if !nameRule.MatchString(spec.Name) {
+	if !plainName(spec.Name, 40) || spec.Name[0] < 'a' {
 		panic("op: name " + spec.Name + " is not lower snake case of at most 40 characters")
 	}
 	if spec.Title == "" || spec.Doc == "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +52,6 @@ type field struct {
 }
 
 var (
-	inputName = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
 	rawType   = reflect.TypeFor[json.RawMessage]()
 	timeType  = reflect.TypeFor[time.Time]()
 	detail    = reflect.TypeFor[*Detail]()
@@ -139,7 +137,7 @@ func (b builder) members(s *shape, where string, t reflect.Type, prefix []int, d
 			b.bad(where, "field %s has no json name", sf.Name)
 		}
 		at := where + "." + name
-		if b.input && !inputName.MatchString(name) {
+		if b.input && !plainName(name, 64) {
 			b.bad(at, "an argument's name has only a-z, 0-9 and _, at most 64 of them")
 		}
 		for _, other := range s.fields {
