@@ -1,0 +1,167 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"localmcp/internal/cli"
+	"localmcp/internal/fault"
+)
+
+var codes = cli.Codes{
+	Exit: map[fault.Code]int{"unavailable": 4},
+	Help: []cli.Meaning{{0, "It worked."}, {1, "It failed."}, {2, "The command line is wrong."}, {4, "Nothing to ask."}},
+}
+
+func tree(s *cli.Streams) *cobra.Command {
+	root := &cobra.Command{Use: "prog", Short: "does things", Long: "Does things.\n\n.Really - \\ things."}
+	show := &cobra.Command{Use: "show [what]", Short: "Show something", Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch strings.Join(args, "") {
+			case "":
+				return s.JSON(map[string]any{"b": []string(nil), "a": "<x>"})
+			case "fault":
+				return fmt.Errorf("deeper: %w", fault.Wrap("unavailable", errors.New("disk on fire"), "there is no index").WithHint("Run %q.", "prog index"))
+			case "bug":
+				return errors.New("secret path")
+			case "quiet":
+				return cli.Status(3)
+			case "stop":
+				return context.Canceled
+			}
+			return nil
+		}}
+	show.Flags().IntP("limit", "n", 3, "at most `count` things")
+	group := &cobra.Command{Use: "source", Short: "Sources"}
+	group.AddCommand(&cobra.Command{Use: "add", Short: "Add one", Args: cobra.NoArgs, Run: func(*cobra.Command, []string) {}})
+	root.AddCommand(show, group)
+	return root
+}
+
+func run(t *testing.T, verbose bool, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	s := &cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e, Verbose: verbose}
+	code = cli.Run(t.Context(), tree(s), args, s, codes)
+	return code, o.String(), e.String()
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range []struct {
+		args     string
+		code     int
+		out, err string
+	}{
+		{"show", 0, "{\n  \"a\": \"<x>\",\n  \"b\": []\n}\n", ""},
+		{"show fault", 4, "", "prog: there is no index\n  Run \"prog index\".\n"},
+		{"show bug", 1, "", "prog: something went wrong inside the program\n"},
+		{"show quiet", 3, "", ""},
+		{"show stop", 130, "", "prog: interrupted\n"},
+		{"shwo", 2, "", "prog: unknown command \"shwo\" for \"prog\"\n  Did you mean \"show\"?\n"},
+		{"xyzzy", 2, "", "prog: unknown command \"xyzzy\" for \"prog\"\n  See \"prog --help\".\n"},
+		{"show --nope", 2, "", "prog: unknown flag: --nope\n  See \"prog show --help\".\n"},
+		{"show a b", 2, "", "prog: accepts at most 1 arg(s), received 2\n  See \"prog show --help\".\n"},
+		{"show --limit x", 2, "", "prog: invalid argument \"x\" for \"-n, --limit\" flag\n  See \"prog show --help\".\n"},
+		{"source drop", 2, "", "prog: unknown command \"drop\" for \"prog source\"\n  See \"prog source --help\".\n"},
+		{"source add", 0, "", ""},
+		{"source add x", 2, "", "prog: unknown command \"x\" for \"prog source add\"\n  See \"prog source add --help\".\n"},
+	} {
+		code, out, errOut := run(t, false, strings.Fields(c.args)...)
+		if d := cmp.Diff([]any{c.code, c.out, c.err}, []any{code, out, errOut}); d != "" {
+			t.Errorf("%s: %s", c.args, d)
+		}
+	}
+	if _, _, e := run(t, true, "show", "fault"); !strings.Contains(e, "  cause: disk on fire\n") {
+		t.Error(e)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {}, {"show", "--help"}, {"source"}, {"help", "show"}} {
+		code, out, errOut := run(t, false, args...)
+		if code != 0 || errOut != "" || !strings.HasSuffix(out, "Exit Status:\n  0   It worked.\n  1   It failed.\n  2   The command line is wrong.\n  4   Nothing to ask.\n") {
+			t.Errorf("%v: %d %q\n%s", args, code, errOut, out)
+		}
+	}
+	code, out, _ := run(t, false, "completion", "bash")
+	if code != 0 || !strings.Contains(out, "__start_prog") {
+		t.Errorf("completion: %d %.100s", code, out)
+	}
+}
+
+func TestMan(t *testing.T) {
+	got := cli.Man(tree(&cli.Streams{}), "2026", codes)
+	want := `.TH "PROG" 1 "2026"
+.SH NAME
+prog \- does things
+.SH SYNOPSIS
+.B prog
+.I command
+[\fIflags\fR]
+.SH DESCRIPTION
+Does things.
+.PP
+\&.Really \- \e things.
+.SH COMMANDS
+.SS prog show [what] [flags]
+Show something
+.TP
+\fB\-n\fR, \fB\-\-limit\fR \fIcount\fR
+at most count things
+.SS prog source add
+Add one
+.SH EXIT STATUS
+.TP
+.B 0
+It worked.
+.TP
+.B 1
+It failed.
+.TP
+.B 2
+The command line is wrong.
+.TP
+.B 4
+Nothing to ask.
+`
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var pipe, terminal bytes.Buffer
+		for out, s := range map[*bytes.Buffer]*cli.Streams{
+			&pipe: {Err: &pipe}, &terminal: {Err: &terminal, ErrTerminal: true},
+		} {
+			p := s.Progress("Reading")
+			p.Report(1, 10, "")
+			if out.Len() > 0 {
+				t.Errorf("quick work shows %q", out)
+			}
+			time.Sleep(time.Second)
+			p.Report(5, 10, "")
+			time.Sleep(time.Second)
+			p.Report(10, 10, "Writing")
+			p.Done()
+			p.Report(3, 10, "late")
+		}
+		if pipe.Len() > 0 {
+			t.Errorf("a pipe got %q", &pipe)
+		}
+		shown := terminal.String()
+		if !strings.Contains(shown, "Reading") || !strings.Contains(shown, "Writing") || strings.Contains(shown, "late") || !strings.HasSuffix(strings.TrimRight(shown, " "), "\r") {
+			t.Errorf("%q", shown)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"localmcp/internal/fault"
+)
+
+// Usage is the code of a command line that was typed wrong.
+const Usage fault.Code = "usage"
+
+// interrupted is what shells give to a program ended by Ctrl-C.
+const interrupted = 130
+
+// Codes is a product's table of exit statuses.
+type Codes struct {
+	Exit  map[fault.Code]int // by code of the fault
+	Other int                // for every other failure; 0 means 1
+	Usage int                // for a wrong command line; 0 means 2
+	Help  []Meaning          // shown in every help text, in this order
+}
+
+// Meaning says what an exit status tells.
+type Meaning struct {
+	Status int
+	Text   string
+}
+
+// Of returns the exit status of an error.
+func (c Codes) Of(err error) int {
+	var s Status
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &s):
+		return int(s)
+	}
+	f := fault.From(err)
+	if n, ok := c.Exit[f.Code]; ok {
+		return n
+	}
+	if f.Code == Usage {
+		return orDefault(c.Usage, 2)
+	}
+	if errors.Is(err, context.Canceled) {
+		return interrupted
+	}
+	return orDefault(c.Other, 1)
+}
+
+func orDefault(n, def int) int {
+	if n == 0 {
+		return def
+	}
+	return n
+}
+
+// Status is an exit status that needs no words: the command has said everything.
+type Status int
+
+// Error makes a Status an error.
+func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Run executes the command that args name, prints a failure, and returns the exit
+// status. The caller's main gives it to os.Exit.
+func Run(ctx context.Context, root *cobra.Command, args []string, s *Streams, codes Codes) int {
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetUsageTemplate(root.UsageTemplate() + exitHelp(codes))
+	ran := false
+	prepare(root, &ran)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	if !ran && !errors.As(err, new(*fault.Error)) && !errors.As(err, new(Status)) {
+		err = usage(cmd, err)
+	}
+	Print(s, root.Name(), err)
+	return codes.Of(err)
+}
+
+// prepare makes every command of a tree note that it began, so that what cobra
+// refused before can be told apart, and makes a group refuse an unknown member.
+func prepare(c *cobra.Command, ran *bool) {
+	if !c.Runnable() && c.HasParent() && c.HasSubCommands() {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return c.Help()
+			}
+			return usage(c, fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath()))
+		}
+	}
+	switch run, runE := c.Run, c.RunE; {
+	case runE != nil:
+		c.RunE = func(c *cobra.Command, args []string) error {
+			*ran = true
+			return runE(c, args)
+		}
+	case run != nil:
+		c.Run = func(c *cobra.Command, args []string) {
+			*ran = true
+			run(c, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		prepare(sub, ran)
+	}
+}
+
+// usage turns a complaint of cobra into a fault: its first line, and what it
+// suggests as the hint.
+func usage(cmd *cobra.Command, err error) *fault.Error {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	line, _, _ := strings.Cut(lines[0], ": strconv.") // the library's words, not ours
+	f := fault.New(Usage, "%s", line)
+	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "Did you mean") })
+	if i >= 0 && i+1 < len(lines) {
+		return f.WithHint("Did you mean %q?", strings.TrimSpace(lines[i+1]))
+	}
+	return f.WithHint("See %q.", cmd.CommandPath()+" --help")
+}
+
+// Print says a failure on standard error.
+func Print(s *Streams, program string, err error) {
+	var quiet Status
+	if errors.As(err, &quiet) {
+		return
+	}
+	f := fault.From(err)
+	if errors.Is(err, context.Canceled) && f.Code == fault.Internal {
+		f = fault.New(f.Code, "interrupted")
+	}
+	fmt.Fprintf(s.Err, "%s: %s\n", program, f.Error())
+	if f.Hint != "" {
+		fmt.Fprintf(s.Err, "  %s\n", strings.ReplaceAll(f.Hint, "\n", "\n  "))
+	}
+	if s.Verbose && f.Err != nil {
+		fmt.Fprintf(s.Err, "  cause: %v\n", f.Err)
+	}
+}
+
+// exitHelp is the end of every help text.
+func exitHelp(codes Codes) string {
+	if len(codes.Help) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nExit Status:\n")
+	for _, m := range codes.Help {
+		fmt.Fprintf(&b, "  %-3d %s\n", m.Status, m.Text)
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package mcpserve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"localmcp/internal/fault"
+	"localmcp/internal/op"
+)
+
+// codeCancelled is the code of a call whose client no longer wants it.
+const codeCancelled fault.Code = "cancelled"
+
+// handler runs one operation for the SDK. It never returns an error: what fails is
+// a tool result, so that the model can read it.
+func (s *Server) handler(o op.Op) mcp.ToolHandler {
+	name := o.Spec().Name
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		case <-ctx.Done():
+			return s.failure(name, ctx.Err()), nil
+		}
+		call := op.Call{Op: name, Caller: s.opts.Caller, Args: req.Params.Arguments}
+		if p := newProgress(ctx, req); p != nil {
+			call.Progress = p.report
+			defer p.stop()
+		}
+		out, err := s.run(ctx, call)
+		if err != nil {
+			return s.failure(name, err), nil
+		}
+		res, err := s.shape(name, out, reader{
+			links: links(req),
+			whole: slices.Contains(s.opts.Whole, clientName(req)),
+		})
+		if err != nil {
+			return s.failure(name, err), nil
+		}
+		return res, nil
+	}
+}
+
+// run calls the runner; the SDK would let a panic end the process.
+func (s *Server) run(ctx context.Context, call op.Call) (out any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, fault.From(fmt.Errorf("panic in %s: %v\n%s", call.Op, p, debug.Stack()))
+		}
+	}()
+	return s.opts.Runner.Run(ctx, call)
+}
+
+// failure is a failed call as the model and the program read it.
+func (s *Server) failure(name string, err error) *mcp.CallToolResult {
+	f := fault.From(err)
+	if errors.Is(err, context.Canceled) && f.Code == fault.Internal {
+		f = fault.New(codeCancelled, "the call was cancelled")
+	}
+	if f.Err != nil {
+		s.opts.Log.Warn("call failed", "op", name, "code", string(f.Code), "cause", f.Err)
+	}
+	body := struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Hint    string `json:"hint,omitempty"`
+	}{string(f.Code), f.Error(), f.Hint}
+	data, _ := op.Encode(body)
+	text := body.Code + ": " + body.Message
+	if f.Code == op.InvalidArgument {
+		text = "Input validation error: Invalid arguments for tool " + name + ": " + body.Message
+	}
+	if f.Hint != "" {
+		text += "\n" + f.Hint
+	}
+	return &mcp.CallToolResult{
+		IsError:           true,
+		Content:           []mcp.Content{&mcp.TextContent{Text: text}},
+		StructuredContent: data,
+	}
+}
+
+// links reports whether the client's revision knows resource links.
+func links(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= "2025-06-18" }
+
+func clientName(req *mcp.CallToolRequest) string {
+	if c := req.ClientInfo(); c != nil {
+		return c.Name
+	}
+	return ""
+}
+
+// progress sends notifications for one call: ever increasing, not too often, and
+// none after the answer.
+type progress struct {
+	ctx     context.Context
+	session *mcp.ServerSession
+	token   any
+
+	mu   sync.Mutex // guards what follows
+	done bool
+	last float64
+	sent time.Time
+}
+
+const progressPause = 100 * time.Millisecond
+
+func newProgress(ctx context.Context, req *mcp.CallToolRequest) *progress {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return &progress{ctx: ctx, session: req.Session, token: token, last: -1}
+}
+
+func (p *progress) report(done, total float64, message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	finished := total > 0 && done >= total
+	if p.done || done <= p.last || !finished && time.Since(p.sent) < progressPause {
+		return
+	}
+	p.last, p.sent = done, time.Now()
+	// A client that went away is noticed by the connection, not here.
+	_ = p.session.NotifyProgress(p.ctx, &mcp.ProgressNotificationParams{
+		ProgressToken: p.token, Progress: done, Total: total, Message: message,
+	})
+}
+
+func (p *progress) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+}

@@ -1,0 +1,102 @@
+package mcpserve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"localmcp/internal/fault"
+)
+
+const (
+	firstModern = "2026-07-28"
+	lastLegacy  = "2025-11-25"
+	// legacyNotFound is what initialize-era clients know; the modern era uses
+	// invalid params.
+	legacyNotFound = -32002
+)
+
+// middleware stands around every method: it contains panics and mends the places
+// where the two eras meet on one pipe.
+func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.opts.Log.Error("panic", "method", method, "value", p, "stack", string(debug.Stack()))
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "something went wrong inside the program"}
+			}
+		}()
+		if r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams]); ok && r.Session.InitializeParams() != nil {
+			return s.again(r.Params), nil
+		}
+		res, err = next(ctx, method, req)
+		if method == "resources/read" && err != nil && !modern(req) {
+			err = notFoundInLegacy(err)
+		}
+		return res, err
+	}
+}
+
+// again answers an initialize on a session that is already open: a client probes
+// with server/discover and then falls back, or simply repeats itself.
+func (s *Server) again(p *mcp.InitializeParams) *mcp.InitializeResult {
+	version := lastLegacy
+	if p != nil && p.ProtocolVersion < firstModern && slices.Contains(mcp.SupportedProtocolVersions(), p.ProtocolVersion) {
+		version = p.ProtocolVersion
+	}
+	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	if s.keep != nil || len(s.opts.Resources) > 0 {
+		caps.Resources = &mcp.ResourceCapabilities{}
+	}
+	return &mcp.InitializeResult{
+		ProtocolVersion: version,
+		Capabilities:    caps,
+		Instructions:    s.opts.Instructions,
+		ServerInfo:      &mcp.Implementation{Name: s.opts.Name, Title: s.opts.Title, Version: s.opts.Version},
+	}
+}
+
+// modern reports whether a request carries its own protocol version.
+func modern(req mcp.Request) bool {
+	p := req.GetParams()
+	if p == nil {
+		return false
+	}
+	_, ok := p.GetMeta()[mcp.MetaKeyProtocolVersion]
+	return ok
+}
+
+// errNotFound marks a resource that is not there, or no longer.
+type errNotFound struct{ uri string }
+
+func (e errNotFound) Error() string { return "resource not found" }
+
+// wire is the error in the modern era's words.
+func (e errNotFound) wire() *jsonrpc.Error {
+	data, _ := json.Marshal(map[string]string{"uri": e.uri})
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
+}
+
+func notFoundInLegacy(err error) error {
+	var w *jsonrpc.Error
+	if errors.As(err, &w) && w.Code == jsonrpc.CodeInvalidParams && w.Message == "Resource not found" {
+		c := *w
+		c.Code = legacyNotFound
+		return &c
+	}
+	return err
+}
+
+// resourceFailure hides the cause of a failed read from the client.
+func (s *Server) resourceFailure(uri string, err error) error {
+	f := fault.From(err)
+	if f.Err != nil {
+		s.opts.Log.Warn("read failed", "uri", uri, "code", string(f.Code), "cause", f.Err)
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: string(f.Code) + ": " + f.Error()}
+}

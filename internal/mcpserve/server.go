@@ -1,0 +1,126 @@
+package mcpserve
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"localmcp/internal/op"
+)
+
+// Options say what to serve. Only Name, Version and Set are needed.
+type Options struct {
+	Name         string // how the program calls itself
+	Title        string // how people call it
+	Version      string
+	Instructions string // for models; the first 512 characters must stand alone
+
+	Set    op.Set    // the operations shown; the SDK lists them by name
+	Runner op.Runner // runs them; nil means op.Recover(Set)
+	Caller string    // goes into every call; empty means "local"
+
+	Resources []Resource // fixed resources beside the operations
+	Artifacts Artifacts  // how whole answers are kept; the zero value keeps none
+
+	MaxReply int // bytes an answer may have before it is cut; 0 means 10000
+	MaxCalls int // tool calls running at once; 0 means 16
+	MaxFrame int // bytes of one incoming message; 0 means 8 MiB
+
+	// Drain is how long requests may still be answered after the input ended; 0 means
+	// 800 ms. A longer one gives up the promise to end within two seconds.
+	Drain time.Duration
+
+	// Whole names clients (by clientInfo.name) that always get whole answers.
+	Whole []string
+
+	Log *slog.Logger     // nil means none
+	Now func() time.Time // nil means time.Now
+}
+
+// Resource is a fixed text that clients may read.
+type Resource struct {
+	URI, Name, Title, Doc, MIMEType string
+	Read                            func(context.Context) (string, error)
+}
+
+// Server serves the operations; one value may serve many sessions.
+type Server struct {
+	opts  Options
+	sdk   *mcp.Server
+	keep  *shelf
+	slots chan struct{}
+}
+
+// New builds a server. It panics on what only a programmer can get wrong.
+func New(o Options) *Server {
+	if o.Name == "" || o.Version == "" {
+		panic("mcpserve: a server needs a name and a version")
+	}
+	if o.Runner == nil {
+		o.Runner = op.Recover(o.Set)
+	}
+	if o.Caller == "" {
+		o.Caller = "local"
+	}
+	o.MaxReply = orDefault(o.MaxReply, 10_000)
+	o.MaxCalls = orDefault(o.MaxCalls, 16)
+	o.MaxFrame = orDefault(o.MaxFrame, 8<<20)
+	if o.Drain <= 0 {
+		o.Drain = 800 * time.Millisecond
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{opts: o, slots: make(chan struct{}, o.MaxCalls)}
+	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	if o.Artifacts.Scheme != "" || len(o.Resources) > 0 {
+		caps.Resources = &mcp.ResourceCapabilities{}
+	}
+	s.sdk = mcp.NewServer(
+		&mcp.Implementation{Name: o.Name, Title: o.Title, Version: o.Version},
+		&mcp.ServerOptions{Instructions: o.Instructions, Capabilities: caps},
+	)
+	for _, each := range o.Set.Ops() {
+		s.sdk.AddTool(tool(each), s.handler(each))
+	}
+	for _, r := range o.Resources {
+		s.addResource(r)
+	}
+	if o.Artifacts.Scheme != "" {
+		s.keep = newShelf(o.Artifacts, o.Now)
+		s.addArtifacts()
+	}
+	s.sdk.AddReceivingMiddleware(s.middleware)
+	return s
+}
+
+func orDefault(n, def int) int {
+	if n <= 0 {
+		return def
+	}
+	return n
+}
+
+// tool shows an operation's spec in the protocol's words, every hint spoken.
+func tool(o op.Op) *mcp.Tool {
+	spec := o.Spec()
+	return &mcp.Tool{
+		Name:         spec.Name,
+		Title:        spec.Title,
+		Description:  spec.Doc,
+		InputSchema:  o.InputSchema(),
+		OutputSchema: o.OutputSchema(),
+		Annotations: &mcp.ToolAnnotations{
+			Title:           spec.Title,
+			ReadOnlyHint:    spec.ReadOnly,
+			DestructiveHint: &spec.Destructive,
+			IdempotentHint:  spec.Idempotent,
+			OpenWorldHint:   &spec.OpenWorld,
+		},
+	}
+}

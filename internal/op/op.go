@@ -1,0 +1,149 @@
+package op
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+
+	"localmcp/internal/fault"
+)
+
+// The codes this package gives to refused calls.
+const (
+	// InvalidArgument means the arguments do not fit the input schema.
+	InvalidArgument fault.Code = "invalid_argument"
+	// UnknownOperation means no operation has the name called.
+	UnknownOperation fault.Code = "unknown_operation"
+)
+
+// Spec says what an operation is to those who choose and call it.
+type Spec struct {
+	Name  string // lower snake case, at most 40 characters
+	Title string // a short name for people
+	Doc   string // what it does and when to use it; read by models
+
+	// The hints. All four are always shown, so each must be true as it stands.
+	ReadOnly    bool // it changes nothing
+	Destructive bool // it may remove or overwrite something
+	Idempotent  bool // the same call again has no further effect
+	OpenWorld   bool // it reaches things beyond the machine
+}
+
+// Kind is what an effect does to its target.
+type Kind string
+
+// The kinds of effect.
+const (
+	Read    Kind = "read"
+	Write   Kind = "write"
+	Run     Kind = "run"
+	Connect Kind = "connect"
+	Observe Kind = "observe"
+	Control Kind = "control"
+)
+
+// Effect is one thing a call is about to do, declared before it does it.
+type Effect struct {
+	Kind   Kind
+	Target string
+}
+
+// Call is one request to run an operation.
+type Call struct {
+	Op     string          // the operation's name
+	Caller string          // who calls, as the door established it
+	Args   json.RawMessage // a JSON object; empty means no arguments
+	Depth  int             // how many calls stand above this one
+	// Progress receives how far the work is; nil when nobody listens.
+	// A total of 0 means unknown. It may be called from any goroutine.
+	Progress func(done, total float64, message string)
+}
+
+// Report tells the caller how far the work is, if the caller listens.
+func (c Call) Report(done, total float64, message string) {
+	if c.Progress != nil {
+		c.Progress(done, total, message)
+	}
+}
+
+// Runner runs calls. A gate, a [Set] and a recovering wrapper are Runners.
+type Runner interface {
+	Run(context.Context, Call) (any, error)
+}
+
+// Bound is a call whose arguments were decoded and found valid.
+type Bound struct {
+	Effects []Effect                               // what it declares to do
+	Run     func(ctx context.Context) (any, error) // does it
+}
+
+// Op is an operation. Its zero value is not usable; [New] makes one.
+type Op struct {
+	spec Spec
+	in   json.RawMessage
+	out  json.RawMessage
+	bind func(Call) (Bound, error)
+}
+
+// plainName reports whether a name is made of a-z, 0-9 and _ only. It is no regular
+// expression because those cost start-up time.
+func plainName(name string, most int) bool {
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= most
+}
+
+// New makes an operation. In must be a struct whose fields fit the portable subset
+// (see the tags in shape.go), Out a struct. effects may be nil: none declared. New
+// panics on a name, type or tag that cannot be shown to every client.
+func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context.Context, Call, In) (Out, error)) Op {
+	if !plainName(spec.Name, 40) || spec.Name[0] < 'a' {
+		panic("op: name " + spec.Name + " is not lower snake case of at most 40 characters")
+	}
+	if spec.Title == "" || spec.Doc == "" {
+		panic("op: " + spec.Name + " needs a title and a doc")
+	}
+	if spec.ReadOnly && spec.Destructive {
+		panic("op: " + spec.Name + " cannot be both read-only and destructive")
+	}
+	in := inputShape(spec.Name, reflect.TypeFor[In]())
+	out := outputShape(spec.Name, reflect.TypeFor[Out]())
+	return Op{
+		spec: spec,
+		in:   in.schema(),
+		out:  out.schema(),
+		bind: func(c Call) (Bound, error) {
+			var v In
+			if err := decode(c.Args, in, reflect.ValueOf(&v).Elem()); err != nil {
+				return Bound{}, err
+			}
+			b := Bound{Run: func(ctx context.Context) (any, error) {
+				out, err := handler(ctx, c, v)
+				if err != nil {
+					return nil, err
+				}
+				return out, nil
+			}}
+			if effects != nil {
+				b.Effects = effects(v)
+			}
+			return b, nil
+		},
+	}
+}
+
+// Spec returns what the operation is.
+func (o Op) Spec() Spec { return o.spec }
+
+// InputSchema returns the JSON Schema of the arguments.
+func (o Op) InputSchema() json.RawMessage { return append(json.RawMessage(nil), o.in...) }
+
+// OutputSchema returns the JSON Schema of the answer.
+func (o Op) OutputSchema() json.RawMessage { return append(json.RawMessage(nil), o.out...) }
+
+// Bind decodes and checks the arguments of a call and computes its effects,
+// without doing anything yet.
+func (o Op) Bind(c Call) (Bound, error) { return o.bind(c) }
