@@ -472,3 +472,10 @@ func Weight(docs, all int64) float64 {
 	}
 	return math.Log(1 + (float64(all)-float64(docs)+0.5)/(float64(docs)+0.5))
 }
+
+// Newest lists the documents a filter lets through, highest numbers first, at most
+// limit. Bounds of time are not looked at.
+func (s *Snapshot) Newest(f *Filter, limit int) ([]int64, error) {
+	return s.docs(f.expression(), limit)
+}
+

@@ -375,3 +375,28 @@ func (s *Snapshot) Entries(unit int64) (*EntrySet, error) {
 		return true
 	})
 }
+
+// Neighbour returns the document before (step -1) or after (step 1) one of the same
+// unit, or 0 when there is none.
+func (s *Snapshot) Neighbour(unit, doc, step int64) (int64, error) {
+	b, err := s.Block(doc)
+	if err != nil || b == nil {
+		return 0, err
+	}
+	if next := doc + step; next >= b.First && next < b.First+int64(len(b.Spans)) {
+		return next, nil
+	}
+	var first, count int64
+	query := "SELECT first, count FROM blocks WHERE unit = ? AND first < ? ORDER BY first DESC LIMIT 1"
+	if step > 0 {
+		query = "SELECT first, count FROM blocks WHERE unit = ? AND first > ? ORDER BY first LIMIT 1"
+	}
+	found, err := s.conn.Row(s.ctx, query, []any{unit, b.First}, &first, &count)
+	if err != nil || !found {
+		return 0, err
+	}
+	if step > 0 {
+		return first, nil
+	}
+	return first + count - 1, nil
+}

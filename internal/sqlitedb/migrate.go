@@ -1,0 +1,80 @@
+package sqlitedb
+
+import (
+	"context"
+	"fmt"
+
+	"localmcp/internal/fault"
+)
+
+// migrate brings the file to the newest version in one transaction. Another process
+// may do the same at the same time: the second finds nothing left to do.
+func (d *DB) migrate(ctx context.Context, c *Conn) error {
+	if current, err := d.version(ctx, c); err == nil && current == len(d.o.Migrations) {
+		return nil // the common case needs no lock
+	} else if err != nil {
+		return err
+	}
+	if err := c.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	if err := d.step(ctx, c); err != nil {
+		_ = c.exec(context.WithoutCancel(ctx), "ROLLBACK")
+		return err
+	}
+	return c.exec(ctx, "COMMIT")
+}
+
+func (d *DB) step(ctx context.Context, c *Conn) error {
+	from, err := d.version(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := c.exec(ctx, fmt.Sprintf("PRAGMA application_id=%d", int32(d.o.ApplicationID))); err != nil {
+		return err
+	}
+	for i := from; i < len(d.o.Migrations); i++ {
+		if err := c.exec(ctx, d.o.Migrations[i]); err != nil {
+			return fmt.Errorf("migration %d: %w", i+1, err)
+		}
+	}
+	return c.exec(ctx, fmt.Sprintf("PRAGMA user_version=%d", len(d.o.Migrations)))
+}
+
+// version reads the version as SQLite sees it, with the log, and refuses what is not
+// ours: the file may have changed since its header was judged. A new file gives 0.
+func (d *DB) version(ctx context.Context, c *Conn) (int, error) {
+	var pages, id, version, objects int64
+	for query, to := range map[string]*int64{
+		"PRAGMA page_count":                  &pages,
+		"PRAGMA application_id":              &id,
+		"PRAGMA user_version":                &version,
+		"SELECT count(*) FROM sqlite_schema": &objects, // reads the schema, so damage shows
+	} {
+		if err := c.sql.QueryRowContext(ctx, query).Scan(to); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case pages == 0:
+		return 0, nil
+	case uint32(id) != d.o.ApplicationID:
+		return 0, d.foreign()
+	case version < 0 || version > int64(len(d.o.Migrations)):
+		return 0, d.newer(int(version))
+	}
+	return int(version), nil
+}
+
+// checkVersion refuses a file that a reader would first have to migrate.
+func (d *DB) checkVersion(ctx context.Context, c *Conn) error {
+	v, err := d.version(ctx, c)
+	if err != nil {
+		return err
+	}
+	if v != len(d.o.Migrations) {
+		return fault.New(Unusable, "the database has version %d and was not brought to %d yet", v, len(d.o.Migrations)).
+			WithHint("start the program once so that it can write")
+	}
+	return nil
+}

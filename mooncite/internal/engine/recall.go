@@ -1,0 +1,606 @@
+package engine
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/index"
+)
+
+// Bounds of recall.
+const (
+	defaultLimit = 5
+	maxLimit     = 20
+	maxOffset    = 200 // how far paging reaches
+	readTexts    = 40  // texts weighed for a small limit
+)
+
+// recallBudget is how long a recall waits for newer text to be read.
+const recallBudget = 250 * time.Millisecond
+
+// RecallIn is what mooncite_recall takes.
+type RecallIn struct {
+	Query        string `json:"query" minLength:"1" maxLength:"2000" doc:"Words, an identifier, a path, an error name, or an exact phrase in quotation marks."`
+	Limit        int    `json:"limit" default:"5" min:"1" max:"20" doc:"How many candidates."`
+	Project      string `json:"project,omitempty" maxLength:"256" doc:"Only this project, as an earlier answer names it (project:...)."`
+	SessionID    string `json:"session_id,omitempty" maxLength:"512" doc:"Only this session, as an earlier answer names it."`
+	After        string `json:"after,omitempty" maxLength:"64" doc:"Only at or after this time, ISO 8601 with offset, such as 2026-03-01T00:00:00Z."`
+	Before       string `json:"before,omitempty" maxLength:"64" doc:"Only at or before this time."`
+	Role         string `json:"role,omitempty" maxLength:"32" doc:"Only this speaker: user, assistant, system, developer, tool, toolResult, summary or unknown."`
+	SourceOrigin string `json:"source_origin,omitempty" maxLength:"32" doc:"Only this product: pi, omp, claude-code, codex or chatgpt."`
+	Order        string `json:"order,omitempty" maxLength:"16" doc:"relevance (default), newest or oldest."`
+	Cursor       string `json:"cursor,omitempty" maxLength:"128" doc:"nextCursor of the answer before, for the candidates after it."`
+	DebugTiming  bool   `json:"debug_timing,omitempty" doc:"Report how long the recall took."`
+}
+
+// RecallOut is what mooncite_recall answers.
+type RecallOut struct {
+	Outcome          string      `json:"outcome" enum:"matches|weak_leads|no_match|inconclusive|invalid_scope|unavailable"`
+	Conclusive       bool        `json:"conclusive" doc:"Nothing that could match was unread, skipped or still being read."`
+	Meaning          string      `json:"meaning"`
+	Next             *Next       `json:"next"`
+	Query            string      `json:"query"`
+	LexicalTerms     []string    `json:"lexicalTerms"`
+	Scope            Scope       `json:"scope"`
+	Searched         Searched    `json:"searched"`
+	Candidates       []Candidate `json:"candidates"`
+	NextCursor       *string     `json:"nextCursor" doc:"Pass as cursor for further candidates."`
+	Generation       string      `json:"generation"`
+	TrustState       string      `json:"trustState" enum:"full_verified|append_trusted"`
+	Coverage         string      `json:"coverage" enum:"complete|partial"`
+	EchoesSuppressed int         `json:"echoesSuppressed"`
+	Masked           int         `json:"masked" doc:"Key-shaped secrets masked in all excerpts."`
+	Warnings         []string    `json:"warnings"`
+	Timing           *Timing     `json:"timing,omitempty"`
+	ResultDetail     *Detail     `json:"resultDetail,omitempty"`
+
+	now    time.Time
+	offset int
+}
+
+// Recall finds bounded lexical evidence for a query.
+func (e *Engine) Recall(ctx context.Context, in RecallIn) (RecallOut, error) {
+	began := e.now()
+	if in.Limit <= 0 {
+		in.Limit = defaultLimit
+	}
+	in.Limit = min(in.Limit, maxLimit)
+	out := RecallOut{Query: evidence.Visible(strings.TrimSpace(in.Query)), TrustState: fullVerified, Coverage: complete, Generation: emptyGeneration, now: began,
+		Scope: Scope{Project: optional(in.Project), SessionID: optional(in.SessionID)}, LexicalTerms: []string{}, Candidates: []Candidate{}, Warnings: []string{}}
+	plan, meaning := planRecall(in)
+	if meaning != "" {
+		return out.invalid(in, meaning), nil
+	}
+	out.LexicalTerms, out.offset = plan.names(), plan.offset
+	f, err := e.fresh(ctx, recallBudget, false)
+	if err != nil {
+		return out.unavailable(err), nil
+	}
+	err = e.read(ctx, f, func(v *view) error { return plan.search(v, &out) })
+	var bad *scopeError
+	switch {
+	case errors.As(err, &bad):
+		return out.invalid(in, bad.meaning), nil
+	case err != nil:
+		return out.unavailable(err), nil
+	}
+	if in.DebugTiming {
+		out.Timing = e.timings.recall(e.now().Sub(began))
+	}
+	return out, nil
+}
+
+// scopeError says that a query's scope cannot be meant.
+type scopeError struct{ meaning string }
+
+func (s *scopeError) Error() string { return s.meaning }
+
+// A recallPlan is a checked query.
+type recallPlan struct {
+	*wanted
+	in     RecallIn
+	filter index.Filter
+	order  index.Order
+	offset int
+}
+
+// planRecall checks what needs no index. meaning is not "" when the scope is invalid.
+func planRecall(in RecallIn) (p *recallPlan, meaning string) {
+	p = &recallPlan{wanted: parseQuery(in.Query), in: in, filter: index.Any()}
+	switch in.Order {
+	case "", "relevance":
+	case "newest":
+		p.order = index.Newest
+	case "oldest":
+		p.order = index.Oldest
+	default:
+		return nil, "order is not one of relevance, newest and oldest"
+	}
+	for _, b := range []struct {
+		name, value string
+		to          *int64
+	}{{"after", in.After, &p.filter.After}, {"before", in.Before, &p.filter.Before}} {
+		if b.value == "" {
+			continue
+		}
+		t, err := time.Parse(time.RFC3339Nano, b.value)
+		if err != nil {
+			return nil, b.name + " is not an ISO 8601 date and time with an offset, such as 2026-03-01T00:00:00Z"
+		}
+		*b.to = t.UnixMilli()
+		if b.name == "after" && t.Nanosecond()%1e6 != 0 {
+			*b.to++ // stored times are whole milliseconds
+		}
+	}
+	if p.filter.After != evidence.NoTime && p.filter.Before != evidence.NoTime && p.filter.After > p.filter.Before {
+		return nil, "after is later than before"
+	}
+	if in.Role != "" {
+		r, ok := evidence.ParseRole(in.Role)
+		if !ok {
+			return nil, "role is not one of " + join(evidence.Roles())
+		}
+		p.filter.Role = r
+	}
+	if in.SourceOrigin != "" {
+		o, ok := evidence.ParseOrigin(in.SourceOrigin)
+		if !ok {
+			return nil, "source_origin is not one of " + join(evidence.Origins())
+		}
+		p.filter.Origin = o
+	}
+	if in.Project != "" && !isProject(in.Project) {
+		return nil, "project is not a project identity as answers name it (project:name-0123456789abcdef), a path is none"
+	}
+	if in.Cursor != "" {
+		n, ok := parseCursor(in.Cursor)
+		if !ok {
+			return nil, "cursor is not one that an answer gave"
+		}
+		p.offset = n
+	}
+	return p, ""
+}
+
+func join[S ~string](all []S) string {
+	var names []string
+	for _, s := range all {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// isProject reports whether s has the form of a project identity.
+func isProject(s string) bool {
+	rest, ok := strings.CutPrefix(s, "project:")
+	if !ok || len(rest) < 18 || len(rest) > 160+17 {
+		return false
+	}
+	label, hex := rest[:len(rest)-17], rest[len(rest)-17:]
+	if hex[0] != '-' || strings.Trim(hex[1:], "0123456789abcdef") != "" {
+		return false
+	}
+	for _, c := range []byte(label) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._%~-", rune(c)) {
+			return false
+		}
+	}
+	return label != ""
+}
+
+const cursorPrefix = "recall:"
+
+func makeCursor(offset int) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + strconv.Itoa(offset)))
+}
+
+func parseCursor(s string) (int, bool) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return 0, false
+	}
+	rest, ok := strings.CutPrefix(string(b), cursorPrefix)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(rest)
+	return n, err == nil && n > 0 && n <= maxOffset
+}
+
+// search answers a plan from one state of the index.
+func (p *recallPlan) search(v *view, out *RecallOut) error {
+	out.Generation, out.TrustState, out.Coverage = v.generation(), v.trust(), v.coverage()
+	if v.snap == nil || len(v.sources) == 0 {
+		out.Searched = Searched{Pending: v.fresh.pending()}
+		p.nothingIndexed(v, out)
+		return nil
+	}
+	if err := p.narrow(v); err != nil {
+		return err
+	}
+	out.Searched = v.searched(&p.filter)
+	n, err := v.snap.Count(&p.filter)
+	if err != nil {
+		return err
+	}
+	out.Scope.EvidenceSpans = n
+	hits, hidden, complete, err := p.gather(v)
+	if err != nil {
+		return err
+	}
+	if p.order == index.ByStrength {
+		rank(hits)
+	} else {
+		rankByTime(hits, p.order)
+	}
+	kept := hits[:0]
+	for _, h := range hits {
+		if h.echo && !h.direct {
+			out.EchoesSuppressed++
+			continue
+		}
+		kept = append(kept, h)
+	}
+	hits = foldCopies(kept)
+	total := len(hits)
+	hits = hits[min(p.offset, total):]
+	if len(hits) > p.in.Limit {
+		hits = hits[:p.in.Limit]
+		if next := p.offset + p.in.Limit; next <= maxOffset {
+			out.NextCursor = optional(makeCursor(next))
+		}
+	}
+	for _, h := range hits {
+		c := p.candidate(v, h)
+		out.Masked += c.Masked
+		out.Candidates = append(out.Candidates, c)
+	}
+	p.conclude(v, out, hits, hidden, complete)
+	return nil
+}
+
+// narrow resolves what the scope names against the index.
+func (p *recallPlan) narrow(v *view) error {
+	if p.in.Project != "" {
+		if p.filter.Project = v.snap.Project(p.in.Project); p.filter.Project == 0 {
+			p.filter.Project = -1 // well-formed, and nothing has it
+		}
+	}
+	if p.in.SessionID == "" {
+		return nil
+	}
+	o, root, raw, qualified := evidence.ParseQualifiedSession(p.in.SessionID)
+	if qualified && !v.authorized(o, root) {
+		return &scopeError{"session_id names a source that is not authorized"}
+	}
+	if !qualified {
+		raw = p.in.SessionID
+	}
+	units, err := v.snap.UnitsOfSession(raw)
+	if err != nil {
+		return err
+	}
+	places := map[[2]string]bool{}
+	p.filter.Units = []int64{-1}
+	for i := range units {
+		src := v.sources[units[i].Source]
+		if src == nil || qualified && (src.Origin != o || src.Root != root) {
+			continue
+		}
+		places[[2]string{string(src.Origin), src.Root}] = true
+		p.filter.Units = append(p.filter.Units, units[i].ID)
+	}
+	switch {
+	case qualified:
+	case len(places) == 0:
+		return &scopeError{"session_id is not known; use the qualified form an answer gives (origin:digest:id)"}
+	case len(places) > 1:
+		return &scopeError{"session_id is known in more than one source; use the qualified form an answer gives (origin:digest:id)"}
+	}
+	return nil
+}
+
+// gather finds, reads and weighs candidates. hidden says that text which is searched
+// but not kept holds the query; complete that nothing else can match.
+func (p *recallPlan) gather(v *view) (hits []*hit, hidden, complete bool, err error) {
+	seen := map[int64]bool{}
+	direct, err := p.direct(v)
+	if err != nil {
+		return nil, false, false, err
+	}
+	for _, h := range direct {
+		seen[h.doc] = true
+	}
+	want := p.offset + p.in.Limit
+	found, err := v.snap.Search(&index.Query{Terms: p.terms, Phrase: p.phrase, Filter: p.filter, Want: 2 * want, Order: p.order})
+	if err != nil {
+		return nil, false, false, err
+	}
+	j := newJudge(p.wanted, found.Docs, v.snap.SpanCount())
+	for _, h := range direct {
+		j.weigh(h, 0, false)
+	}
+	hits = direct
+	most := readTexts + 2*want
+	if p.order != index.ByStrength {
+		most = len(found.Candidates)
+	}
+	complete = true
+	for i := range found.Candidates {
+		c := &found.Candidates[i]
+		if len(hits) >= most {
+			break
+		}
+		if p.quoted && len(p.phrase) > 1 && p.order == index.ByStrength && !c.Phrase {
+			continue
+		}
+		if seen[c.Doc] {
+			continue
+		}
+		h, err := v.hit(c.Doc)
+		if err != nil {
+			return nil, false, false, err
+		}
+		if h == nil || h.span.Gone || !p.inTime(h.span.Time) {
+			continue
+		}
+		if h.span.Hidden {
+			hidden = hidden || p.hiddenMatters(c, found)
+			continue
+		}
+		j.weigh(h, c.Terms, c.Phrase)
+		if p.quoted && h.exact == notExact {
+			continue
+		}
+		if h.matched == 0 && h.exact == notExact {
+			continue
+		}
+		hits = append(hits, h)
+	}
+	return hits, hidden, complete, nil
+}
+
+func (p *recallPlan) inTime(ms int64) bool {
+	f := &p.filter
+	if f.After == evidence.NoTime && f.Before == evidence.NoTime {
+		return true
+	}
+	return ms != evidence.NoTime && (f.After == evidence.NoTime || ms >= f.After) && (f.Before == evidence.NoTime || ms <= f.Before)
+}
+
+// hiddenMatters reports whether text that is not kept could be an answer: it holds
+// the phrase, or a good part of the terms.
+func (p *recallPlan) hiddenMatters(c *index.Candidate, found *index.Found) bool {
+	if p.quoted {
+		return c.Phrase || len(p.phrase) < 2
+	}
+	n := 0
+	for i := range p.terms {
+		n += int(c.Terms >> i & 1)
+	}
+	return c.Phrase || 2*n >= len(p.terms)
+}
+
+// direct finds the spans whose citation, entry, session or project the query is.
+func (p *recallPlan) direct(v *view) ([]*hit, error) {
+	if l, ok := evidence.ParseLocator(p.raw); ok {
+		h, err := v.locate(l)
+		if err != nil || h == nil || !v.passes(h, &p.filter) {
+			return nil, err
+		}
+		h.direct, h.metadata = true, true
+		return []*hit{h}, nil
+	}
+	if strings.ContainsAny(p.raw, " \t\n") || !evidence.IsIdentifier(p.raw) {
+		return nil, nil
+	}
+	var hits []*hit
+	add := func(docs []int64) error {
+		for _, d := range docs {
+			h, err := v.hit(d)
+			if err != nil {
+				return err
+			}
+			if h != nil && !h.span.Hidden && !h.span.Gone && v.passes(h, &p.filter) {
+				h.metadata = true
+				hits = append(hits, h)
+			}
+			if len(hits) >= p.offset+p.in.Limit {
+				return nil
+			}
+		}
+		return nil
+	}
+	if isProject(p.raw) {
+		if id := v.snap.Project(p.raw); id != 0 {
+			docs, err := v.snap.Newest(&index.Filter{Project: id, After: evidence.NoTime, Before: evidence.NoTime}, 2*(p.offset+p.in.Limit))
+			if err != nil {
+				return nil, err
+			}
+			return hits, add(docs)
+		}
+		return nil, nil
+	}
+	if o, root, raw, ok := evidence.ParseQualifiedSession(p.raw); ok && v.authorized(o, root) {
+		units, err := v.snap.UnitsOfSession(raw)
+		if err != nil {
+			return nil, err
+		}
+		f := index.Any()
+		for _, u := range units {
+			if src := v.sources[u.Source]; src != nil && src.Origin == o && src.Root == root {
+				f.Units = append(f.Units, u.ID)
+			}
+		}
+		if f.Units == nil {
+			return nil, nil
+		}
+		docs, err := v.snap.Newest(&f, 2*(p.offset+p.in.Limit))
+		if err != nil {
+			return nil, err
+		}
+		return hits, add(docs)
+	}
+	if len(p.raw) < 6 {
+		return nil, nil
+	}
+	docs, err := v.snap.OfEntry(p.raw, p.offset+p.in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return hits, add(docs)
+}
+
+// candidate shows a hit.
+func (p *recallPlan) candidate(v *view, h *hit) Candidate {
+	from, to := excerpt(h.text, h.at, excerptBytes)
+	text, masks := masked(h.text, from, to)
+	s := h.span
+	c := Candidate{
+		EvidenceID: v.evidenceID(h), EvidenceURI: v.evidenceURI(h),
+		Excerpt: evidence.Visible(text), OmittedBytes: len(h.text) - (to - from), Masked: masks,
+		Project: v.snap.ProjectName(s.Project), SessionID: evidence.Visible(evidence.QualifiedSession(h.src.Origin, h.src.Root, h.unit.Session)),
+		EntryID: evidence.Visible(s.Entry), ParentID: optional(evidence.Visible(s.Parent)),
+		Role: string(s.Role), SourceOrigin: string(h.src.Origin), SourceKind: evidence.Visible(s.Kind), EventTimestamp: stamp(s.Time),
+		RecordProvenance: provenance(h), BranchState: branch(s), CompactionState: compaction(h), SourcePresent: h.src.Present, IsSubagent: h.src.Info.Subagent,
+		IsEcho: h.echo, Copies: h.copies,
+	}
+	if h.twins > 0 {
+		c.DuplicateSpanCount = h.twins + 1
+	}
+	m := &c.Match
+	m.Band, m.TermCoverage = h.band(), float64(int(h.coverage*100+0.5))/100
+	m.MatchedTerms, m.MissingTerms = []string{}, []string{}
+	for i := range p.terms {
+		if h.matched>>i&1 == 1 {
+			m.MatchedTerms = append(m.MatchedTerms, evidence.Visible(p.terms[i].Text))
+		} else {
+			m.MissingTerms = append(m.MissingTerms, evidence.Visible(p.terms[i].Text))
+		}
+	}
+	switch {
+	case h.metadata:
+		m.Kind, m.TermCoverage = "metadata_exact", 1
+		m.MatchedTerms, m.MissingTerms = []string{evidence.Visible(p.raw)}, []string{}
+	case h.exact > notExact && p.quoted:
+		m.Kind = "phrase_exact"
+	case h.exact == textExact:
+		m.Kind = "text_exact"
+	default:
+		m.Kind = "terms"
+	}
+	return c
+}
+
+func provenance(h *hit) string {
+	if h.src.Origin == evidence.ChatGPT || h.span.Copy {
+		return "copy"
+	}
+	return "original"
+}
+
+func branch(s *index.Span) string {
+	if s.Off {
+		return "off_branch"
+	}
+	return "current"
+}
+
+func compaction(h *hit) string {
+	last := h.src.Info.CompactionLine
+	switch {
+	case h.span.Role == evidence.Summary:
+		return "summary"
+	case last == 0 || h.src.Origin == evidence.ChatGPT:
+		return "none"
+	case h.span.Line+h.unit.Line < last:
+		return "pre_compaction"
+	}
+	return "kept_after_compaction"
+}
+
+// conclude gives the outcome its words.
+func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, hidden, complete bool) {
+	gaps := v.gaps(&p.filter)
+	if hidden {
+		gaps = append(gaps, "the middle of a long tool output holds these words; only its first and last 16 KiB can be cited")
+	}
+	out.Warnings = append(out.Warnings, gaps...)
+	if out.EchoesSuppressed > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d recursive Mooncite echo(es) suppressed.", out.EchoesSuppressed))
+	}
+	if out.Scope.EvidenceSpans == 0 {
+		out.Warnings = append(out.Warnings, "requested filters contain no indexed evidence")
+	}
+	switch {
+	case len(hits) > 0 && slices.ContainsFunc(hits, (*hit).strong):
+		out.Outcome, out.Conclusive = Matches, len(gaps) == 0
+		out.Meaning = "Past conversations hold text that matches. Verify a candidate before you rely on it."
+		if len(gaps) > 0 {
+			out.Meaning = "Past conversations hold text that matches; not everything could be searched, so there may be more. Verify a candidate before you rely on it."
+		}
+	case len(hits) > 0:
+		out.Outcome = WeakLeads
+		out.Meaning = "Only loosely related text was found: leads, not an answer. Other words may find more."
+	case len(p.terms) == 0:
+		out.Outcome = Inconclusive
+		out.Meaning = "The query has no word, number or character that can be searched for, so nothing can be said about it."
+	case len(gaps) > 0:
+		out.Outcome = Inconclusive
+		out.Meaning = "Nothing was found, but not everything could be searched: this is no proof of absence."
+	case p.offset > 0:
+		out.Outcome = NoMatch
+		out.Meaning = "There are no further candidates."
+	default:
+		out.Outcome, out.Conclusive = NoMatch, true
+		out.Meaning = fmt.Sprintf("No text in %d searched sources matches, up to %s. Other words for the same thing were not looked for.", out.Searched.Sources, orUnknown(out.Searched.UpTo))
+	}
+	switch out.Outcome {
+	case Matches, WeakLeads:
+		out.Next = call(ToolInspect, "re-read the source and verify the first candidate", map[string]any{"evidence_id": out.Candidates[0].EvidenceID})
+	case Inconclusive:
+		out.Next = v.remedy(len(p.terms) == 0)
+	}
+}
+
+// nothingIndexed answers when no source was ever read.
+func (p *recallPlan) nothingIndexed(v *view, out *RecallOut) {
+	out.Warnings = append(out.Warnings, v.gaps(&p.filter)...)
+	if v.fresh.busy() {
+		out.Outcome = Inconclusive
+		out.Meaning = "The histories are being read for the first time; ask again in a moment."
+		out.Next = call(ToolRecall, "the first index is being made", p.again())
+		return
+	}
+	out.Outcome = Unavailable
+	out.Meaning = "No usable session files are registered or found, so nothing can be searched."
+	out.Warnings = append(out.Warnings, "no usable registered session files")
+	out.Next = call(ToolStatus, "see which sources are looked at and what is wrong with them", nil)
+}
+
+func (p *recallPlan) again() map[string]any {
+	return map[string]any{"query": p.in.Query, "limit": p.in.Limit}
+}
+
+func (o RecallOut) invalid(in RecallIn, meaning string) RecallOut {
+	o.Outcome, o.Conclusive = InvalidScope, false
+	o.Meaning = "The scope of the query cannot be used: " + meaning + "."
+	o.Warnings = append(o.Warnings, meaning)
+	o.Next = call(ToolRecall, "ask again with a valid scope or without it", map[string]any{"query": in.Query, "limit": in.Limit})
+	return o
+}
+
+func (o RecallOut) unavailable(err error) RecallOut {
+	o.Outcome, o.Conclusive, o.Coverage = Unavailable, false, partial
+	o.Meaning = "The index cannot be searched: " + plain(err)
+	o.Warnings = append(o.Warnings, plain(err))
+	o.Next = call(ToolStatus, "see what is wrong", nil)
+	return o
+}
