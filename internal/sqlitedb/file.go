@@ -44,7 +44,7 @@ func (d *DB) prepare(path string) error {
 		switch {
 		case err == nil:
 			f.Close()
-		case !errors.Is(err, fs.ErrExist):
+		case d.o.Bulk || !errors.Is(err, fs.ErrExist):
 			return fault.Wrap(Unusable, err, "the database cannot be made").
 				WithHint("look at the permissions of its directory and the space on its disk")
 		}

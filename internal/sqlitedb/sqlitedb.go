@@ -36,7 +36,8 @@ type Options struct {
 	// ReadOnly opens an existing file of exactly this version and never writes.
 	ReadOnly bool
 	// Bulk is for a new file that takes its name by rename when it is complete: no
-	// journal, no flush before Close, one connection. A failed write spoils the file.
+	// journal, no flush before Close, one connection. A failed write spoils the file,
+	// and a file that exists already is refused.
 	Bulk bool
 	// WayOut completes hints on damage with what the owner can do, such as "run
 	// mooncite rebuild".
@@ -52,14 +53,17 @@ type DB struct {
 	writer  chan *Conn // holds the writing connection while nobody writes
 	readers chan *Conn // one place per reading connection; nil means not opened yet
 
-	mu     sync.Mutex // guards spoiled
+	mu     sync.Mutex // guards broken
 	broken error      // why a bulk file cannot be used any more
+
+	closing  sync.Once
+	closeErr error
 }
 
 // Open opens or makes the database at an absolute path in a private directory and
 // brings it to the newest version. The faults are [Foreign], [Newer], [Damaged],
 // [Busy], [Full], [Unusable], those of privdir for a file others could change, and
-// safefile.NotSupported; whatever the fault, the file is as it was.
+// safefile.NotSupported; whatever the fault, a file that was there is as it was.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if o.ApplicationID == 0 {
 		panic("sqlitedb: Options.ApplicationID is 0")
@@ -80,18 +84,20 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	}
 	d.pool = pool
 	pool.SetMaxOpenConns(1 + o.Readers)
-	if err := d.start(ctx); err != nil {
+	first, err := d.connect(ctx)
+	if err == nil {
+		if err = d.start(ctx, first); err != nil {
+			err = errors.Join(err, first.close())
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(d.classify(err), pool.Close())
 	}
 	return d, nil
 }
 
-// start opens the first connection and migrates.
-func (d *DB) start(ctx context.Context) error {
-	c, err := d.connect(ctx)
-	if err != nil {
-		return err
-	}
+// start migrates on the first connection, which becomes the one that writes.
+func (d *DB) start(ctx context.Context, c *Conn) error {
 	if d.o.ReadOnly {
 		if err := d.checkVersion(ctx, c); err != nil {
 			return err
@@ -270,8 +276,14 @@ func (d *DB) Checkpoint(ctx context.Context) (done bool, err error) {
 }
 
 // Close waits for reads and writes to end and closes the file. A bulk file is flushed
-// to disk, so that it may take its name.
+// to disk, so that it may take its name. Nothing may be called after it but Close,
+// which answers the same again.
 func (d *DB) Close() error {
+	d.closing.Do(func() { d.closeErr = d.close() })
+	return d.closeErr
+}
+
+func (d *DB) close() error {
 	var errs []error
 	errs = append(errs, (<-d.writer).close())
 	if !d.o.Bulk {
