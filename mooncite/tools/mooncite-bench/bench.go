@@ -169,7 +169,7 @@ func (b *bench) size(ctx context.Context, dir string, mb int) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			b.row(s, step.name, err.Error(), "", failed)
+			b.row(s, step.name, lastLines(err.Error()), "", failed)
 			if i == 0 {
 				return nil // without an index the rest says nothing
 			}

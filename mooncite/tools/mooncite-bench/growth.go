@@ -75,7 +75,7 @@ func (b *bench) export(ctx context.Context, dir string, mb int) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		b.row(s, "conversation added", err.Error(), goalTime(goalExport), failed)
+		b.row(s, "conversation added", lastLines(err.Error()), goalTime(goalExport), failed)
 	}
 	return nil
 }
