@@ -13,12 +13,16 @@ type tree struct {
 	g       *generator
 	parent  string
 	history []string
+	id      uint32 // of the last entry
 }
+
+func (g *generator) tree() *tree { return &tree{g: g, id: g.r.Uint32()} }
 
 // entry begins the next entry; its own fields and one brace follow.
 func (t *tree) entry(kind string) *record {
 	t.g.step()
-	id := t.g.hex(8)
+	t.id += 0x9e3779b1 // odd, so no id comes twice in a file
+	id := fmt.Sprintf("%08x", t.id)
 	piHead(t.g.rec.reset(), kind, id, t.parent, t.g.now)
 	t.parent = id
 	t.history = append(t.history, id)
@@ -43,7 +47,7 @@ func (g *generator) pi(start time.Time, size int64) error {
 	}
 	g.now = start
 	g.out.line(g.rec.reset().raw(`{"type":"session","version":3,"id":`).str(session).raw(`,"timestamp":`).str(iso(start)).raw(`,"cwd":`).str(cwd).raw(`}`))
-	t := &tree{g: g}
+	t := g.tree()
 	g.out.line(t.entry("model_change").raw(`,"provider":"p","modelId":"m"}`))
 	for g.out.bytes < size {
 		t.turn()
@@ -107,7 +111,7 @@ func (g *generator) omp(start time.Time, size int64) error {
 		return err
 	}
 	g.ompHead(session, cwd, "")
-	t := &tree{g: g}
+	t := g.tree()
 	g.out.line(t.entry("model_change").raw(`,"model":"p/m"}`))
 	for g.out.bytes < size {
 		t.turn()
@@ -120,7 +124,7 @@ func (g *generator) omp(start time.Time, size int64) error {
 		return err
 	}
 	g.ompHead(g.uuid(), cwd, session)
-	t = &tree{g: g}
+	t = g.tree()
 	g.out.line(t.entry("session_init").raw(`,"systemPrompt":`).text(g.filler(600, " ")).raw(`,"task":`).str(pick(g.r, g.words.sentences)).raw(`}`))
 	for g.out.bytes < size/8 {
 		t.turn()
