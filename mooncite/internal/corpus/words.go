@@ -60,7 +60,7 @@ func newVocabulary(r *rand.Rand, phrases int) *vocabulary {
 		v.lines = append(v.lines, fmt.Sprintf("%s:%d: %s", v.path(r, 3000), between(r, 1, 900), pick(r, v.sentences)))
 	}
 	for range 24 {
-		v.projects = append(v.projects, "/home/dev/work/"+pick(r, v.rare[:2000])+"-"+pick(r, areas))
+		v.projects = append(v.projects, "/home/dev/code/"+pick(r, v.rare[:2000])+"-"+pick(r, areas))
 	}
 	v.plant(r, phrases)
 	return v
