@@ -33,7 +33,7 @@ type server struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	started time.Time
-	ended   chan struct{} // closed when the server's output ended
+	ended   chan struct{} // closed when the server's output and messages ended
 	errs    tail
 
 	out sync.Mutex // held while a line is written; never together with mu
@@ -47,7 +47,7 @@ type server struct {
 func serve(ctx context.Context, bin string, p place) (*server, error) {
 	s := &server{ended: make(chan struct{}), waiting: map[int]chan reply{}}
 	s.cmd = exec.CommandContext(ctx, bin, "serve")
-	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = p.env(), p.home(), &s.errs
+	s.cmd.Env, s.cmd.Dir = p.env(), p.home()
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -56,11 +56,20 @@ func serve(ctx context.Context, bin string, p place) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	errs, err := s.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
 	s.in, s.started = in, time.Now()
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go s.read(out)
+	said := make(chan struct{})
+	go func() {
+		io.Copy(&s.errs, errs)
+		close(said)
+	}()
+	go s.read(out, said)
 	return s, nil
 }
 
@@ -77,8 +86,9 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// read hands each answer to who waits for it, until the output ends.
-func (s *server) read(out io.Reader) {
+// read hands each answer to who waits for it, until the output ends; said is closed
+// when the server has written its last message, which tells why it ended.
+func (s *server) read(out io.Reader, said <-chan struct{}) {
 	r := bufio.NewReaderSize(out, 1<<20)
 	for {
 		line, err := r.ReadBytes('\n')
@@ -105,6 +115,10 @@ func (s *server) read(out io.Reader) {
 			a.err = fmt.Errorf("error %d: %s", m.Error.Code, m.Error.Message)
 		}
 		s.deliver(id, a)
+	}
+	select {
+	case <-said:
+	case <-time.After(time.Second): // a process it left behind may hold the pipe
 	}
 	close(s.ended)
 	s.mu.Lock()

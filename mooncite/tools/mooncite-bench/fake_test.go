@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		f := &fake{mode: filepath.Base(os.Args[0]), home: os.Getenv("HOME"), state: filepath.Join(os.Getenv("XDG_STATE_HOME"), "mooncite"), texts: map[string]text{}}
-		os.Exit(f.run(os.Args[1:]))
+		syscall.Exit(f.run(os.Args[1:])) // os.Exit sleeps a second under the race detector
 	}
 	os.Exit(m.Run())
 }
@@ -105,14 +106,14 @@ func (f *fake) serve() {
 		case "initialize":
 			respond(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`)
 		case "ping":
-			if f.mode == "sluggish" {
+			if f.mode == "poor" {
 				time.Sleep(30 * time.Millisecond)
 			}
 			respond(m.ID, `{}`)
 		case "tools/call":
 			if f.mode == "crashing" {
 				fmt.Fprintln(os.Stderr, "cannot go on")
-				os.Exit(1)
+				syscall.Exit(1)
 			}
 			respond(m.ID, `{"content":[{"type":"text","text":"x"}],"structuredContent":`+f.call(m.Params.Name, m.Params.Arguments)+`}`)
 		}
@@ -126,7 +127,7 @@ func respond(id jsontext.Value, result string) {
 func (f *fake) call(tool string, args map[string]string) string {
 	switch tool {
 	case "mooncite_inspect":
-		if f.mode == "doubtful" && strings.HasSuffix(args["evidence_id"], "0") {
+		if f.mode == "poor" && strings.HasSuffix(args["evidence_id"], "0") {
 			return `{"outcome":"stale"}`
 		}
 		return `{"outcome":"verified"}`
@@ -139,7 +140,7 @@ func (f *fake) call(tool string, args map[string]string) string {
 	if f.indexed.IsZero() {
 		f.indexed = time.Now().Add(300 * time.Millisecond)
 	}
-	if f.mode == "blind" && strings.HasPrefix(args["query"], `"`) {
+	if f.mode == "poor" && strings.HasPrefix(args["query"], `"`) {
 		return `{"outcome":"no_match","conclusive":true,"candidates":[]}`
 	}
 	type candidate struct {
