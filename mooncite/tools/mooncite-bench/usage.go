@@ -37,8 +37,9 @@ func measured(ctx context.Context, p place, bin string, args ...string) ([]byte,
 	u.peak = <-peak
 	u.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	// The kernel starts a child's own maximum at its parent's, so wait4's figure
-	// says something only when it is above this process's.
-	if m := maxRSS(cmd.ProcessState); m > peakOf(os.Getpid()) {
+	// says something only when it is above this process's, or when the child was
+	// gone before it could be looked at: then it is an upper bound.
+	if m := maxRSS(cmd.ProcessState); m > peakOf(os.Getpid()) || u.peak == 0 {
 		u.peak = max(u.peak, m)
 	}
 	if err != nil {
