@@ -121,7 +121,7 @@ func TestShape(t *testing.T) {
 		seen.Records += records
 	}
 	places := map[string]evidence.Origin{".claude": evidence.Claude, ".codex": evidence.Codex, ".pi": evidence.Pi, ".omp": evidence.OMP}
-	helpers := 0
+	subs := 0
 	each(t, home, func(rel string, data []byte) {
 		top, _, _ := strings.Cut(rel, "/")
 		switch {
@@ -149,7 +149,7 @@ func TestShape(t *testing.T) {
 					t.Errorf("%s: title line of %d bytes", rel, len(lines[0])+1)
 				}
 				if strings.Count(rel, "/") == 5 {
-					helpers++
+					subs++
 				}
 			}
 			count(places[top], len(data), len(lines))
@@ -160,6 +160,9 @@ func TestShape(t *testing.T) {
 	}
 	if seen.Bytes != st.Bytes || seen.Files != st.Files || seen.Records != st.Records {
 		t.Errorf("totals: on disk %d, %d, %d; told %d, %d, %d", seen.Bytes, seen.Files, seen.Records, st.Bytes, st.Files, st.Records)
+	}
+	if subs == 0 {
+		t.Error("no OMP sub-agent")
 	}
 	for o, part := range map[evidence.Origin]float64{evidence.Claude: .45, evidence.Codex: .25, evidence.Pi: .15, evidence.OMP: .05, evidence.ChatGPT: .10} {
 		if got := float64(st.Origins[o].Bytes) / size; got < part-.03 || got > part+.03 {

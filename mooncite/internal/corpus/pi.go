@@ -98,12 +98,12 @@ func (g *generator) ompHead(session, cwd, parentSession string) {
 }
 
 // omp writes one OMP session: a title line, the header, messages, and in every
-// third session a helper's transcript in a folder beside the file.
+// third session a sub-agent's transcript in a folder beside the file.
 func (g *generator) omp(start time.Time, size int64) error {
 	cwd, session := pick(g.r, g.words.projects), g.uuid()
 	stem := ".omp/agent/sessions/" + bucket(cwd) + "/" + fileTime(start) + "-000Z_" + session
-	helper := g.r.Float64() < 1./3
-	if helper {
+	sub := g.r.Float64() < 1./3
+	if sub {
 		size -= size / 8
 	}
 	g.now = start
@@ -116,7 +116,7 @@ func (g *generator) omp(start time.Time, size int64) error {
 	for g.out.bytes < size {
 		t.turn()
 	}
-	if err := g.shut(); err != nil || !helper {
+	if err := g.shut(); err != nil || !sub {
 		return err
 	}
 	name := fmt.Sprintf("%d-Scout", between(g.r, 0, 9))
