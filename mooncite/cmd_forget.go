@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bufio"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"localmcp/internal/fault"
+	"localmcp/mooncite/internal/evidence"
+)
+
+func (p *program) forgetCommand() *cobra.Command {
+	var session, span string
+	var yes, asJSON bool
+	c := &cobra.Command{
+		Use:   "forget --session ID | --evidence ID",
+		Short: "Take text out of the index for good",
+		Long: "Forget takes a session or one span out of the index and keeps it out, also after a rebuild.\n" +
+			"The history itself is not touched: delete there what must not be on the machine at all.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if (session == "") == (span == "") {
+				return fault.New(evidence.CodeUsage, "give either --session or --evidence").WithHint("see `mooncite forget --help`")
+			}
+			e, err := p.openReady(c)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			plan, err := e.PlanForget(c.Context(), session, span)
+			if err != nil {
+				return err
+			}
+			if !yes {
+				if !p.streams.InTerminal {
+					return fault.New(evidence.CodeConfirm, "%s", plan.Text()).WithHint("add --yes to do it; it cannot be undone")
+				}
+				p.streams.Notef("%s\nIt cannot be undone. Type yes to do it:", plan.Text())
+				answer, _ := bufio.NewReader(p.streams.In).ReadString('\n')
+				if strings.TrimSpace(answer) != "yes" {
+					return fault.New(evidence.CodeConfirm, "nothing was changed")
+				}
+			}
+			out, err := e.Forget(c.Context(), plan)
+			if err != nil {
+				return err
+			}
+			return p.answer(asJSON, out)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&session, "session", "", "the session, as an answer names it (origin:digest:id)")
+	f.StringVar(&span, "evidence", "", "the evidence id or URI of one span")
+	f.BoolVar(&yes, "yes", false, "do not ask")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return c
+}
+

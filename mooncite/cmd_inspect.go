@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"localmcp/internal/cli"
+	"localmcp/mooncite/internal/engine"
+)
+
+func (p *program) inspectCommand() *cobra.Command {
+	var in engine.InspectIn
+	var window int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "inspect EVIDENCE-ID",
+		Short: "Re-read the source of a citation and show it with its neighbours",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.EvidenceID, in.Window = args[0], &window
+			e, err := p.openReady(c)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			out, err := e.Inspect(c.Context(), in)
+			if err != nil {
+				return err
+			}
+			if err := p.answer(asJSON, out); err != nil {
+				return err
+			}
+			if !out.Conclusive {
+				return cli.Status(exitInconclusive)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&window, "window", 2, "spans before and after to show, 0 to 10")
+	f.IntVar(&in.TextOffset, "offset", 0, "where in the cited text to begin, in bytes")
+	f.BoolVar(&asJSON, "json", false, "print the answer as JSON")
+	return c
+}

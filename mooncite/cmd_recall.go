@@ -1,0 +1,82 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"localmcp/internal/cli"
+	"localmcp/internal/op"
+	"localmcp/mooncite/internal/engine"
+)
+
+// answer prints an engine's answer, as data or in words.
+func (p *program) answer(asJSON bool, out op.Texter) error {
+	if asJSON {
+		return p.streams.JSON(out)
+	}
+	p.streams.Printf("%s", out.Text())
+	return nil
+}
+
+func (p *program) recallCommand() *cobra.Command {
+	var in engine.RecallIn
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "recall QUERY...",
+		Short: "Find text of past conversations by words",
+		Long: "Recall finds text that holds the query's words. Quote a phrase twice to find it as it stands:\n" +
+			"  mooncite recall '\"retry with backoff\"'",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Query = strings.Join(args, " ")
+			e, err := p.openReady(c)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			out, err := e.Recall(c.Context(), in)
+			if err != nil {
+				return err
+			}
+			if err := p.answer(asJSON, out); err != nil {
+				return err
+			}
+			if !out.Conclusive {
+				return cli.Status(exitInconclusive)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&in.Limit, "limit", 5, "how many candidates, 1 to 20")
+	f.StringVar(&in.Project, "project", "", "only this project (project:...)")
+	f.StringVar(&in.SessionID, "session", "", "only this session")
+	f.StringVar(&in.After, "after", "", "only at or after this time, such as 2026-03-01T00:00:00Z")
+	f.StringVar(&in.Before, "before", "", "only at or before this time")
+	f.StringVar(&in.Role, "role", "", "only this speaker: user, assistant, system, developer, tool, toolResult, summary, unknown")
+	f.StringVar(&in.SourceOrigin, "origin", "", "only this product: pi, omp, claude-code, codex, chatgpt")
+	f.StringVar(&in.Order, "order", "relevance", "relevance, newest or oldest")
+	f.StringVar(&in.Cursor, "cursor", "", "go on behind an earlier answer")
+	f.BoolVar(&in.DebugTiming, "timing", false, "report how long it took")
+	f.BoolVar(&asJSON, "json", false, "print the answer as JSON")
+	return c
+}
+
+// openReady opens the engine and reads what is new before it returns, with progress
+// on a terminal.
+func (p *program) openReady(c *cobra.Command) (*engine.Engine, error) {
+	limitMemory()
+	e, err := p.open(c.Context(), engine.Options{})
+	if err != nil {
+		return nil, err
+	}
+	bar := p.streams.Progress("reading histories")
+	err = e.Refresh(c.Context(), bar.Report)
+	bar.Done()
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"localmcp/internal/cli"
+	"localmcp/mooncite/internal/engine"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Say what is indexed, how fresh it is, and what cannot be read",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			limitMemory()
+			e, err := p.openReady(c)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			out, err := e.Status(c.Context())
+			if err != nil {
+				return err
+			}
+			if err := p.answer(asJSON, out); err != nil {
+				return err
+			}
+			switch out.Outcome {
+			case engine.Degraded:
+				return cli.Status(exitDegraded)
+			case engine.Unavailable:
+				return cli.Status(exitInconclusive)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON")
+	return c
+}

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"context"
+	_ "embed"
+
+	"localmcp/internal/op"
+)
+
+// Names of the tools.
+const (
+	ToolRecall  = "mooncite_recall"
+	ToolInspect = "mooncite_inspect"
+	ToolStatus  = "mooncite_status"
+)
+
+// Instructions tell a model when and how to use the tools.
+//
+//go:embed instructions.md
+var Instructions string
+
+//go:embed op_recall.md
+var recallDoc string
+
+//go:embed op_inspect.md
+var inspectDoc string
+
+//go:embed op_status.md
+var statusDoc string
+
+// Ops are the three tools.
+func (e *Engine) Ops() []op.Op { return ops(e) }
+
+// Catalogue gives the three tools without an engine, for those who only read what
+// they say. They cannot be run.
+func Catalogue() []op.Op { return ops(nil) }
+
+func ops(e *Engine) []op.Op {
+	read := func(name, title, doc string) op.Spec {
+		return op.Spec{Name: name, Title: title, Doc: doc, ReadOnly: true, Idempotent: true}
+	}
+	return []op.Op{
+		op.New(read(ToolRecall, "Recall past conversations", recallDoc), nil,
+			func(ctx context.Context, c op.Call, in RecallIn) (RecallOut, error) {
+				return e.Recall(ctx, in)
+			}),
+		op.New(read(ToolInspect, "Inspect evidence", inspectDoc), nil,
+			func(ctx context.Context, c op.Call, in InspectIn) (InspectOut, error) {
+				return e.Inspect(ctx, in)
+			}),
+		op.New(read(ToolStatus, "Mooncite status", statusDoc), nil,
+			func(ctx context.Context, c op.Call, in StatusIn) (StatusOut, error) {
+				return e.Status(ctx)
+			}),
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"runtime/debug"
+
+	"localmcp/internal/mcpserve"
+	"localmcp/internal/op"
+	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/source"
+)
+
+// version is set at build time.
+var version = "dev"
+
+// open builds the engine.
+func (p *program) open(ctx context.Context, o engine.Options) (*engine.Engine, error) {
+	places, err := source.PlacesOf(p.env)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Open(ctx, places, o)
+}
+
+// server shows an engine's tools over MCP.
+func server(e *engine.Engine) *mcpserve.Server {
+	return mcpserve.New(mcpserve.Options{
+		Name:         "mooncite",
+		Title:        "Mooncite",
+		Version:      version,
+		Instructions: engine.Instructions,
+		Set:          op.NewSet(e.Ops()...),
+		Artifacts:    mcpserve.Artifacts{Scheme: "mooncite-result", Kind: "mooncite_result_artifact"},
+		Whole:        []string{"mooncite-pi"},
+	})
+}
+
+// limitMemory keeps the garbage collector ahead of the promise of small memory.
+func limitMemory() {
+	debug.SetMemoryLimit(96 << 20)
+	debug.SetGCPercent(100)
+}
