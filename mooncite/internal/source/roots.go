@@ -1,0 +1,190 @@
+package source
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"localmcp/internal/fault"
+	"localmcp/internal/safefile"
+	"localmcp/mooncite/internal/evidence"
+)
+
+// State says whether a root can be read.
+type State uint8
+
+// The states.
+const (
+	Usable  State = iota
+	Missing       // no such directory: nothing to read yet
+	Refused       // see Problem
+	Covered       // a link to a directory that is a root of the same origin by itself
+)
+
+// A Root is an authorized directory.
+type Root struct {
+	Registration
+	Digest     string // evidence.RootDigest
+	Automatic  bool   // as the digest counts it
+	Registered bool   // from sources.json
+	State      State
+	// Problem says why a Refused root is not read; its code is [Configuration] or
+	// [RootUnavailable].
+	Problem *fault.Error
+	// Remedy is a command or a step with real paths in it: for the owner's terminal
+	// only, never for an answer over MCP. It may be "".
+	Remedy string
+}
+
+// Set is what is authorized at one moment.
+type Set struct {
+	Roots []Root // Pi, OMP, registered, automatic
+	// Problem is what is wrong with sources.json, or nil. The other roots work.
+	Problem *fault.Error
+}
+
+// Resolve looks at the roots as they are now.
+func (p Places) Resolve() Set {
+	var s Set
+	registered, err := p.Registered()
+	if err != nil {
+		s.Problem = fault.From(err)
+	}
+	add := func(list []Registration, byHand bool) {
+		for _, r := range list {
+			if slices.ContainsFunc(s.Roots, func(o Root) bool { return o.Registration == r }) {
+				continue // registered and automatic, or two variables that lead to one place
+			}
+			auto := p.countsAsAutomatic(r)
+			root := Root{Registration: r, Digest: evidence.RootDigest(r.Root, auto), Automatic: auto, Registered: byHand}
+			root.State, root.Problem, root.Remedy = p.judge(r)
+			s.Roots = append(s.Roots, root)
+		}
+	}
+	add(p.fixed, false)
+	add(registered, true)
+	add(p.automatic, false)
+	for i := range s.Roots {
+		s.cover(&s.Roots[i])
+	}
+	return s
+}
+
+// cover takes the complaint about a link back when the owner has already followed
+// its remedy.
+func (s Set) cover(r *Root) {
+	if r.State != Refused || r.Problem.Code != RootUnavailable {
+		return
+	}
+	end, err := filepath.EvalSymlinks(r.Root)
+	if err != nil || end == r.Root {
+		return
+	}
+	if slices.ContainsFunc(s.Roots, func(o Root) bool { return o.State == Usable && o.Registration == Registration{r.Origin, end} }) {
+		r.State, r.Problem, r.Remedy = Covered, nil, ""
+	}
+}
+
+// judge looks at one root.
+func (p Places) judge(r Registration) (State, *fault.Error, string) {
+	if overlap(r.Root, p.StateDir) {
+		return Refused, fault.New(Configuration, "a %s root overlaps mooncite's own state directory", r.Origin).
+			WithHint("set MOONCITE_STATE_DIR to a directory outside every root"), ""
+	}
+	dir, err := safefile.OpenRoot(r.Root, safefile.RefuseLinks)
+	if err == nil {
+		dir.Close()
+	}
+	var link *safefile.LinkError
+	switch {
+	case err == nil:
+		return Usable, nil, ""
+	case errors.As(err, &link):
+		end, err := filepath.EvalSymlinks(r.Root)
+		if errors.Is(err, fs.ErrNotExist) {
+			return Missing, nil, ""
+		}
+		problem := fault.Wrap(RootUnavailable, link, "the path of a %s root has a symbolic link, which is not followed", r.Origin)
+		if err != nil {
+			return Refused, problem.WithHint("look where the link leads"), ""
+		}
+		return Refused, problem.WithHint("%s", p.linkHint(r.Origin)), p.linkRemedy(r.Origin, end)
+	case errors.Is(err, fs.ErrNotExist):
+		return Missing, nil, ""
+	case errors.Is(err, safefile.NotSupported):
+		return Refused, fault.From(err), ""
+	case errors.Is(err, fs.ErrPermission):
+		return Refused, fault.Wrap(RootUnavailable, err, "a %s root cannot be read: permission denied", r.Origin).
+			WithHint("give yourself permission to read it"), "chmod u+rx " + quote(r.Root)
+	case errors.Is(err, safefile.ErrNotDirectory):
+		return Refused, fault.Wrap(RootUnavailable, err, "a %s root is not a directory", r.Origin).
+			WithHint("put a directory in its place"), ""
+	}
+	return Refused, fault.Wrap(RootUnavailable, err, "a %s root cannot be opened", r.Origin).
+		WithHint("look at the disk it is on"), ""
+}
+
+// linkHint and linkRemedy say how to reach the real directory: sources.json takes
+// three origins, the other two have a variable.
+func (p Places) linkHint(o evidence.Origin) string {
+	switch o {
+	case evidence.Pi:
+		return "set PI_AGENT_DIR to the real path of Pi's directory"
+	case evidence.OMP:
+		return "set PI_CODING_AGENT_DIR to the real path of OMP's directory"
+	}
+	return "add its real path with mooncite source add " + string(o) + " PATH"
+}
+
+func (p Places) linkRemedy(o evidence.Origin, end string) string {
+	switch o {
+	case evidence.Pi:
+		return "export PI_AGENT_DIR=" + quote(filepath.Dir(end))
+	case evidence.OMP:
+		return "export PI_CODING_AGENT_DIR=" + quote(filepath.Dir(end))
+	}
+	return "mooncite source add " + string(o) + " " + quote(end)
+}
+
+// quote makes a path one word of a shell.
+func quote(s string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%=", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// overlap reports whether one directory is the other or inside it, as the paths are
+// written or as they really are.
+func overlap(a, b string) bool {
+	if within(a, b) || within(b, a) {
+		return true
+	}
+	a, b = deepest(a), deepest(b)
+	return within(a, b) || within(b, a)
+}
+
+// deepest resolves the links in as much of a path as exists.
+func deepest(path string) string {
+	rest := ""
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if end, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(end, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}
+
+// within reports whether path is dir or below it.
+func within(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(dir, "/"))
+}

@@ -1,0 +1,90 @@
+package source
+
+import (
+	"errors"
+	"strings"
+
+	"localmcp/internal/fault"
+	"localmcp/internal/safefile"
+	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/transcript"
+)
+
+// Rules say which names below a root matter. The zero value uses those of package
+// transcript.
+type Rules struct {
+	Shape   func(transcript.File) transcript.Shape
+	Descend func(o evidence.Origin, rel string) bool
+}
+
+func (r Rules) orTranscript() Rules {
+	if r.Shape == nil {
+		r.Shape = transcript.ShapeOf
+	}
+	if r.Descend == nil {
+		r.Descend = transcript.Descend
+	}
+	return r
+}
+
+// Tree is an open root.
+type Tree struct {
+	Root
+	dir     *safefile.Root
+	rules   Rules
+	earlier []Root // usable roots before this one that overlap it
+}
+
+// Open opens a usable root of the set for discovery and reading.
+func (s Set) Open(i int, rules Rules) (*Tree, error) {
+	r := s.Roots[i]
+	if r.State != Usable {
+		return nil, fault.New(RootUnavailable, "a %s root cannot be read", r.Origin).WithHint("see mooncite status")
+	}
+	dir, err := safefile.OpenRoot(r.Root, safefile.RefuseLinks)
+	if err != nil {
+		return nil, fault.Wrap(RootUnavailable, err, "a %s root cannot be opened", r.Origin).WithHint("see mooncite status")
+	}
+	t := &Tree{Root: r, dir: dir, rules: rules.orTranscript()}
+	for _, o := range s.Roots[:i] {
+		if o.State == Usable && (within(o.Registration.Root, r.Registration.Root) || within(r.Registration.Root, o.Registration.Root)) {
+			t.earlier = append(t.earlier, o)
+		}
+	}
+	return t, nil
+}
+
+// Close releases the root. Files opened from it stay open.
+func (t *Tree) Close() error { return t.dir.Close() }
+
+// Describe names a file of the tree for people.
+func (t *Tree) Describe(rel string) string { return Describe(t.Origin, t.Digest, rel) }
+
+// StoredPath is how a file of the tree is named outside it.
+func (t *Tree) StoredPath(rel string) string { return evidence.StoredPath(t.Origin, t.Digest, rel) }
+
+// claimed reports whether an earlier root gives the file out already.
+func (t *Tree) claimed(rel string) bool {
+	for _, o := range t.earlier {
+		below, ok := strings.CutPrefix(strings.TrimSuffix(t.Registration.Root, "/")+"/"+rel, strings.TrimSuffix(o.Registration.Root, "/")+"/")
+		if !ok || t.rules.Shape(transcript.File{Origin: o.Origin, Rel: below}) == transcript.None {
+			continue
+		}
+		reached := true
+		for i, c := range below {
+			if c == '/' && !t.rules.Descend(o.Origin, below[:i]) {
+				reached = false
+				break
+			}
+		}
+		if reached {
+			return true
+		}
+	}
+	return false
+}
+
+// gone reports whether an error says that a name does not lead to a file any more.
+func gone(err error) bool {
+	return errors.Is(err, safefile.ErrNotRegular) || notThere(err)
+}
