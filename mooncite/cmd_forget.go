@@ -56,4 +56,3 @@ func (p *program) forgetCommand() *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }
-

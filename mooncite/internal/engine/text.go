@@ -248,4 +248,3 @@ func (o InspectOut) fits(max int) bool {
 	data, err := op.Encode(o)
 	return err == nil && len(data) <= max && len(o.Text()) <= max
 }
-

@@ -136,7 +136,7 @@ func (v *view) generation() string {
 	if v.snap == nil || len(v.sources) == 0 {
 		return emptyGeneration
 	}
-	return v.e.generations.of(v)
+	return v.e.generation.of(v)
 }
 
 // digestGeneration computes it.

@@ -14,6 +14,7 @@ CREATE TABLE sources (
   root     INTEGER NOT NULL REFERENCES roots (id),
   rel      TEXT NOT NULL,
   dev      INTEGER NOT NULL, ino INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL,
+  seen     INTEGER NOT NULL, -- when that was looked at, nanoseconds since 1970
   offset   INTEGER NOT NULL, -- bytes admitted
   line     INTEGER NOT NULL, -- physical lines admitted
   prefix   BLOB NOT NULL,    -- SHA-256 of the admitted bytes, or the chain behind appends

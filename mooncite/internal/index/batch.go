@@ -294,14 +294,14 @@ func (b *Batch) PutSource(s *Source) error {
 		return err
 	}
 	id := s.Identity
-	return b.exec(`INSERT INTO sources (id, root, rel, dev, ino, size, mtime, ctime, offset, line, prefix, chained, present, fault, spans,
+	return b.exec(`INSERT INTO sources (id, root, rel, dev, ino, size, mtime, ctime, seen, offset, line, prefix, chained, present, fault, spans,
 		session, project, parent, title, leaf, subagent, compact, counts, state, pub)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET dev = excluded.dev, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, ctime = excluded.ctime,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET dev = excluded.dev, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, ctime = excluded.ctime, seen = excluded.seen,
 		offset = excluded.offset, line = excluded.line, prefix = excluded.prefix, chained = excluded.chained, present = excluded.present,
 		fault = excluded.fault, spans = excluded.spans, session = excluded.session, project = excluded.project, parent = excluded.parent,
 		title = excluded.title, leaf = excluded.leaf, subagent = excluded.subagent, compact = excluded.compact, counts = excluded.counts, state = excluded.state, pub = excluded.pub`,
-		s.ID, root, s.Rel, int64(id.Dev), int64(id.Ino), id.Size, id.MtimeNS, id.CtimeNS, s.At.Offset, s.At.Line, append([]byte(nil), s.Prefix[:]...), s.Chained, s.Present, s.Fault, s.Spans,
+		s.ID, root, s.Rel, int64(id.Dev), int64(id.Ino), id.Size, id.MtimeNS, id.CtimeNS, s.SeenNS, s.At.Offset, s.At.Line, append([]byte(nil), s.Prefix[:]...), s.Chained, s.Present, s.Fault, s.Spans,
 		s.Info.Session, project, s.Info.Parent, s.Info.Title, s.Info.LastEntry, s.Info.Subagent, s.Info.CompactionLine, string(counts), append([]byte(nil), s.State...), b.number)
 }
 

@@ -110,6 +110,16 @@ func (f *Filler) Add(r *transcript.Record, e *transcript.Entry) error {
 	return nil
 }
 
+// Hide takes bytes that hold no entry: their words can be found, so that nothing is
+// called absent that may stand there, but they are neither kept nor cited.
+func (f *Filler) Hide(r *transcript.Record, id, text string) error {
+	en := &transcript.Entry{ID: id, Time: evidence.NoTime, Spans: []transcript.Span{{Text: text, Role: evidence.Unknown, Hidden: true}}}
+	added := f.added
+	err := f.Add(r, en)
+	f.added = added // no entry of the parser's
+	return err
+}
+
 func (f *Filler) evidenceID(e *transcript.Entry, ordinal int) string {
 	if f.namespace == "" {
 		f.namespace = evidence.Namespace(f.src.Root, f.src.StoredPath())
@@ -154,6 +164,39 @@ func (f *Filler) Finish(off transcript.Bits) (int64, error) {
 	f.unit.Spans += f.docs
 	f.src.Spans += f.docs
 	return f.docs, nil
+}
+
+// Discard takes out again what the filler stored.
+func (f *Filler) Discard() error {
+	f.spans, f.text, f.words, f.ends = nil, nil, nil, nil
+	for _, k := range f.blocks {
+		if err := f.b.dropBlock(k.first, k.count); err != nil {
+			return err
+		}
+	}
+	f.blocks = nil
+	return nil
+}
+
+func (b *Batch) dropBlock(first int64, count int) error {
+	return b.send(job{run: func(ctx context.Context, conn *sqlitedb.Conn) error {
+		for d := first; d < first+int64(count); d++ {
+			if _, err := conn.Exec(ctx, dropWord, d); err != nil {
+				return fmt.Errorf("drop words: %w", err)
+			}
+		}
+		_, err := conn.Exec(ctx, "DELETE FROM blocks WHERE first = ?", first)
+		return err
+	}})
+}
+
+// Runs returns the first documents of the blocks stored so far.
+func (f *Filler) Runs() []int64 {
+	var out []int64
+	for _, k := range f.blocks {
+		out = append(out, k.first)
+	}
+	return out
 }
 
 // Relabel sets anew which spans of the unit's stored blocks are off the current

@@ -478,4 +478,3 @@ func Weight(docs, all int64) float64 {
 func (s *Snapshot) Newest(f *Filter, limit int) ([]int64, error) {
 	return s.docs(f.expression(), limit)
 }
-

@@ -123,7 +123,7 @@ func load(ctx context.Context, c *sqlitedb.Conn, prev *catalog, number int64) (*
 }
 
 func (k *catalog) loadSources(ctx context.Context, c *sqlitedb.Conn, since int64) error {
-	rows, err := c.Query(ctx, `SELECT s.id, r.origin, r.digest, s.rel, s.dev, s.ino, s.size, s.mtime, s.ctime, s.offset, s.line, s.prefix, s.chained, s.present,
+	rows, err := c.Query(ctx, `SELECT s.id, r.origin, r.digest, s.rel, s.dev, s.ino, s.size, s.mtime, s.ctime, s.seen, s.offset, s.line, s.prefix, s.chained, s.present,
 		s.fault, s.spans, s.session, s.project, s.parent, s.title, s.leaf, s.subagent, s.compact, s.counts FROM sources s JOIN roots r ON r.id = s.root WHERE s.pub > ?`, since)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (k *catalog) loadSources(ctx context.Context, c *sqlitedb.Conn, since int64
 		var dev, ino, project int64
 		var prefix, counts []byte
 		id := &s.Identity
-		if err := rows.Scan(&s.ID, &s.Origin, &s.Root, &s.Rel, &dev, &ino, &id.Size, &id.MtimeNS, &id.CtimeNS, &s.At.Offset, &s.At.Line, &prefix, &s.Chained, &s.Present,
+		if err := rows.Scan(&s.ID, &s.Origin, &s.Root, &s.Rel, &dev, &ino, &id.Size, &id.MtimeNS, &id.CtimeNS, &s.SeenNS, &s.At.Offset, &s.At.Line, &prefix, &s.Chained, &s.Present,
 			&s.Fault, &s.Spans, &s.Info.Session, &project, &s.Info.Parent, &s.Info.Title, &s.Info.LastEntry, &s.Info.Subagent, &s.Info.CompactionLine, &counts); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ type Source struct {
 	Root     string // root digest
 	Rel      string
 	Identity safefile.Identity // of the file last looked at
+	SeenNS   int64             // when Identity was taken
 	At       transcript.Position
 	Prefix   [sha256.Size]byte
 	Chained  bool // grew by trusted appends since it was last read whole

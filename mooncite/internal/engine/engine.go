@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"localmcp/internal/fault"
+	"localmcp/internal/privdir"
+	"localmcp/internal/safefile"
+	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/index"
+	"localmcp/mooncite/internal/source"
+)
+
+// The marker says whose state directory it is.
+const (
+	markerName = ".mooncite-state"
+	marker     = "mooncite-go-state-v1\n"
+)
+
+// Options say how an engine is used.
+type Options struct {
+	// Background starts reading the histories at once, without waiting for a request.
+	Background bool
+	Now        func() time.Time // nil means the clock
+}
+
+// Engine answers recalls, inspections and status over one state directory. It is safe
+// for use by several goroutines; several processes may each have one.
+type Engine struct {
+	places     source.Places
+	store      *index.Store
+	dir        *safefile.Root
+	forgotten  *tombstones
+	now        func() time.Time
+	recent     recent
+	namespaces namespaces
+	generation generations
+	timings    timings
+
+	stop context.CancelFunc // ends background work
+	work sync.WaitGroup     // of background work
+	life context.Context
+
+	mu      sync.Mutex // guards what follows; held while looking for changes
+	watched map[watchKey]*watched
+	seeded  int64 // publication that the watches know
+	job     *job  // the last one; running or done
+	last    lastRun
+}
+
+// lastRun is what became of the last refresh and rebuild.
+type lastRun struct {
+	refresh, rebuild string
+	at               int64 // of the last successful refresh
+}
+
+// Outcomes of a refresh or rebuild.
+const (
+	notRun           = "not_run"
+	published        = "published"
+	unchanged        = "unchanged"
+	retainedLastGood = "retained_last_good"
+)
+
+// Open opens the state directory, making it if needed, and refuses one that is not
+// mooncite's.
+func Open(ctx context.Context, places source.Places, o Options) (*Engine, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if err := claim(places.StateDir); err != nil {
+		return nil, err
+	}
+	dir, err := privdir.Open(places.StateDir, "the state directory")
+	if err != nil {
+		return nil, err
+	}
+	store, err := index.Open(places.StateDir)
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, watched: map[watchKey]*watched{},
+		last: lastRun{refresh: notRun, rebuild: notRun, at: evidence.NoTime}}
+	e.timings.now = o.Now
+	e.life, e.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if o.Background {
+		e.work.Go(func() { _ = e.Refresh(e.life, nil) }) // what goes wrong shows at the first request
+	}
+	return e, nil
+}
+
+// Close ends background work and closes the files. What was being read is read again
+// next time.
+func (e *Engine) Close() error {
+	e.stop()
+	e.work.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.watched {
+		w.tree.Close()
+	}
+	return errors.Join(e.store.Close(), e.dir.Close())
+}
+
+// claim makes the state directory and its marker. A directory that holds anything
+// else is another program's and stays as it is.
+func claim(path string) error {
+	dir, err := privdir.Create(path, "the state directory")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	f, _, err := dir.Open(markerName)
+	if err == nil {
+		defer f.Close()
+		b := make([]byte, len(marker)+1)
+		if n, _ := f.Read(b); string(b[:n]) != marker {
+			return foreignState()
+		}
+		return nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return fault.Wrap(evidence.CodeState, err, "the state directory's marker cannot be read").WithHint("look at the permissions of %s in it", markerName)
+	}
+	entries, _, err := dir.ReadDir(".")
+	if err != nil {
+		return fault.Wrap(evidence.CodeState, err, "the state directory cannot be read").WithHint("look at its permissions")
+	}
+	for _, en := range entries {
+		if en.Name != filepath.Base(markerName) && !isTemp(en.Name) {
+			return foreignState()
+		}
+	}
+	if err := dir.WriteFileAtomic(markerName, []byte(marker), 0o600); err != nil {
+		return fault.Wrap(evidence.CodeState, err, "the state directory cannot be written").WithHint("look at the space and the permissions of the disk it is on")
+	}
+	return nil
+}
+
+// isTemp reports whether a name is what a crashed first start can have left.
+func isTemp(name string) bool {
+	return len(name) > len(markerName)+2 && name[:len(markerName)+2] == "."+markerName+"."
+}
+
+func foreignState() error {
+	return fault.New(evidence.CodeState, "the state directory belongs to another program").
+		WithHint("set MOONCITE_STATE_DIR to a directory of its own, or remove the other program's state with its own purge and uninstall")
+}
+
+// plain is an error's sentence for answers.
+func plain(err error) string {
+	if errors.Is(err, index.ErrStale) {
+		return "the index was made by another version of mooncite and is being made anew"
+	}
+	f := fault.From(err)
+	if f.Hint == "" {
+		return f.Error() + "."
+	}
+	return f.Error() + "; " + f.Hint + "."
+}
+
+func (e *Engine) outcomes() (refresh, rebuild string, at *string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last.refresh, e.last.rebuild, stamp(e.last.at)
+}

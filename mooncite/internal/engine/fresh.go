@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/index"
+	"localmcp/mooncite/internal/source"
+)
+
+type watchKey struct {
+	origin evidence.Origin
+	digest string
+}
+
+// watched is one usable root with what is known of its files.
+type watched struct {
+	root  source.Root
+	tree  *source.Tree
+	watch *source.Watch
+}
+
+// freshness is how the index stands to the files, as one request found it.
+type freshness struct {
+	set      source.Set
+	roots    []source.Root
+	auth     map[watchKey]bool
+	groups   []ErrorGroup
+	problems []Problem
+	links    int64
+	waiting  int  // files with changes that are not read
+	job      *job // the work that is reading them, if it still runs
+}
+
+func (f *freshness) authorized(o evidence.Origin, digest string) bool {
+	return f.auth[watchKey{o, digest}]
+}
+
+func (f *freshness) busy() bool { return f.job != nil && f.job.running() }
+
+func (f *freshness) pending() int { return f.waiting }
+
+func (f *freshness) progress() *Progress {
+	if !f.busy() {
+		return nil
+	}
+	return f.job.progress()
+}
+
+// todo is a change with where it is.
+type todo struct {
+	w *watched
+	source.Change
+}
+
+// fresh looks for changes and has them read, waiting for that at most budget. quick
+// looks at nothing: it only says what is authorized.
+func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*freshness, error) {
+	if err := e.forgotten.load(); err != nil {
+		return nil, err
+	}
+	set := e.places.Resolve()
+	f := e.authorizations(set)
+	if quick {
+		return f, nil
+	}
+	if j := e.current(); j != nil && j.running() {
+		if !j.wait(ctx, budget-e.now().Sub(j.began)) {
+			f.job, f.waiting = j, j.left()
+			return f, e.failure(j)
+		}
+	}
+	list, err := e.look(ctx, set, f)
+	if err != nil {
+		return nil, err
+	}
+	drop, err := e.unauthorized(ctx, f)
+	if err != nil && !errors.Is(err, index.ErrStale) {
+		return nil, err
+	}
+	stale := errors.Is(err, index.ErrStale)
+	if len(list) == 0 && len(drop) == 0 && !stale {
+		e.note(unchanged)
+		return f, nil
+	}
+	j := e.start(list, drop, stale)
+	if !j.wait(ctx, budget) {
+		f.job, f.waiting = j, j.left()
+		return f, nil
+	}
+	f.waiting = j.left()
+	return f, e.failure(j)
+}
+
+// failure is why a finished job could not publish anything, when that is for the
+// caller to know.
+func (e *Engine) failure(j *job) error {
+	if j.running() || j.err == nil || errors.Is(j.err, context.Canceled) {
+		return nil
+	}
+	return j.err
+}
+
+// Refresh reads everything that changed before it returns.
+func (e *Engine) Refresh(ctx context.Context, report func(done, total float64, message string)) error {
+	for range 3 { // what changes meanwhile is read too, within reason
+		f, err := e.fresh(ctx, 0, false)
+		if err != nil {
+			return err
+		}
+		j := f.job
+		if j == nil {
+			return nil
+		}
+		if err := j.watchOver(ctx, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// authorizations takes the state of the roots.
+func (e *Engine) authorizations(set source.Set) *freshness {
+	f := &freshness{set: set, roots: set.Roots, auth: make(map[watchKey]bool, len(set.Roots))}
+	if set.Problem != nil {
+		f.groups = append(f.groups, ErrorGroup{Origin: unknownOrigin, Reason: reasonConfig, Count: 1, FatalCount: 1, note: set.Problem.Msg})
+		f.problems = append(f.problems, Problem{Origin: unknownOrigin, Name: "sources.json", ID: evidence.ShortName("sources.json"), Reason: reasonConfig, Detail: set.Problem.Msg, Remedy: set.Problem.Hint})
+	}
+	for i := range set.Roots {
+		r := &set.Roots[i]
+		f.auth[watchKey{r.Origin, r.Digest}] = true
+		if r.State != source.Refused {
+			continue
+		}
+		f.groups = append(f.groups, ErrorGroup{Origin: string(r.Origin), Reason: string(r.Problem.Code), Count: 1, FatalCount: 1, note: r.Problem.Msg})
+		f.problems = append(f.problems, Problem{Origin: string(r.Origin), Name: evidence.Visible(filepath.Base(r.Root)), ID: evidence.ShortName(r.Digest), Reason: string(r.Problem.Code), Detail: r.Problem.Msg, Remedy: r.Problem.Hint})
+	}
+	return f
+}
+
+func (e *Engine) current() *job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.job
+}
+
+func (e *Engine) note(outcome string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last.refresh, e.last.at = outcome, e.now().UnixMilli()
+}
+
+// look finds what changed in all usable roots.
+func (e *Engine) look(ctx context.Context, set source.Set, f *freshness) ([]todo, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.follow(ctx, set); err != nil {
+		return nil, err
+	}
+	var list []todo
+	for i := range set.Roots {
+		r := &set.Roots[i]
+		w := e.watched[watchKey{r.Origin, r.Digest}]
+		if w == nil {
+			continue
+		}
+		changes, err := w.watch.Changes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range changes {
+			list = append(list, todo{w, c})
+		}
+		e.reportOn(w, f)
+	}
+	return list, nil
+}
+
+// reportOn adds what a root's last look could not see.
+func (e *Engine) reportOn(w *watched, f *freshness) {
+	rep := w.watch.Report()
+	for _, s := range rep.Skips {
+		if s.Why == source.Link {
+			f.links++
+		}
+	}
+	for _, x := range rep.Failures {
+		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: string(x.Fault.Code), Count: 1, FatalCount: 1, note: x.Fault.Msg})
+		f.problems = append(f.problems, Problem{Origin: string(w.root.Origin), Name: evidence.Visible(filepath.Base(x.Rel)), ID: evidence.ShortName(w.tree.StoredPath(x.Rel)), Reason: string(x.Fault.Code), Detail: x.Fault.Msg, Remedy: x.Fault.Hint})
+	}
+	n := int64(0)
+	for _, s := range rep.Skips {
+		if s.Why == source.BadName {
+			n++
+		}
+	}
+	if n > 0 {
+		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: reasonDiscover, Count: n, FatalCount: n, note: "files whose names are not UTF-8 are not read"})
+	}
+}
+
+// follow keeps one watch for each usable root, seeded from the index. e.mu is held.
+func (e *Engine) follow(ctx context.Context, set source.Set) error {
+	var number int64
+	known := map[watchKey][]source.Known{}
+	seed := false
+	err := e.store.Read(ctx, func(s *index.Snapshot) error {
+		if s != nil {
+			number = s.Number()
+		}
+		seed = number != e.seeded
+		for i := range set.Roots {
+			r := &set.Roots[i]
+			w := e.watched[watchKey{r.Origin, r.Digest}]
+			seed = seed || r.State == source.Usable && (w == nil || !w.tree.Current())
+		}
+		if !seed || s == nil {
+			return nil
+		}
+		for _, src := range s.Sources() {
+			if src.Present {
+				k := watchKey{src.Origin, src.Root}
+				known[k] = append(known[k], source.Known{Rel: src.Rel, ID: src.Identity, SeenNS: src.SeenNS})
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, index.ErrStale) {
+		seed, err = true, nil // everything is read anew
+	}
+	if err != nil {
+		return err
+	}
+	if !seed && e.sameRoots(set) {
+		return nil
+	}
+	next := map[watchKey]*watched{}
+	for i := range set.Roots {
+		r := set.Roots[i]
+		if r.State != source.Usable {
+			continue
+		}
+		tree, err := set.Open(i, source.Rules{})
+		if err != nil {
+			continue // it went away just now; the next look says so
+		}
+		k := watchKey{r.Origin, r.Digest}
+		next[k] = &watched{root: r, tree: tree, watch: source.NewWatch(tree, known[k], nil)}
+	}
+	for _, w := range e.watched {
+		w.tree.Close()
+	}
+	e.watched, e.seeded = next, number
+	return nil
+}
+
+// sameRoots reports whether the usable roots are those that are watched. e.mu is held.
+func (e *Engine) sameRoots(set source.Set) bool {
+	n := 0
+	for i := range set.Roots {
+		if r := &set.Roots[i]; r.State == source.Usable {
+			n++
+			if e.watched[watchKey{r.Origin, r.Digest}] == nil {
+				return false
+			}
+		}
+	}
+	return n == len(e.watched)
+}
+
+// unauthorized lists sources whose root is not authorized any more.
+func (e *Engine) unauthorized(ctx context.Context, f *freshness) (drop []*index.Source, err error) {
+	err = e.store.Read(ctx, func(s *index.Snapshot) error {
+		if s == nil {
+			return nil
+		}
+		for _, src := range s.Sources() {
+			if !f.authorized(src.Origin, src.Root) {
+				drop = append(drop, src)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(drop, func(a, b *index.Source) int { return int(a.ID - b.ID) })
+	return drop, err
+}
+
+// vanishedRoots: a root that is gone takes its files with it; their text stays.
+func (e *Engine) vanishedRoots(f *freshness, s *index.Snapshot) []*index.Source {
+	missing := map[watchKey]bool{}
+	for i := range f.roots {
+		if f.roots[i].State == source.Missing {
+			missing[watchKey{f.roots[i].Origin, f.roots[i].Digest}] = true
+		}
+	}
+	var out []*index.Source
+	if s == nil || len(missing) == 0 {
+		return nil
+	}
+	for _, src := range s.Sources() {
+		if src.Present && missing[watchKey{src.Origin, src.Root}] {
+			out = append(out, src)
+		}
+	}
+	return out
+}
+
