@@ -65,7 +65,8 @@ type codexParser struct {
 	line      codexLine
 	known     bool // a record of a known era was met
 	lastLine  int64
-	lineIDs   []uint64 // records of that line, for two on one line that are the same
+	lineIDs   []uint64        // records of that line, for two on one line that are the same
+	lineSet   map[uint64]bool // the same, when they are many
 	damaged   bool
 	seq       int64 // records so far
 	name      string
@@ -126,7 +127,6 @@ type codexPending struct {
 	drop    bool
 	gone    bool // emitted at the end of an earlier read
 	user    bool
-	queued  bool
 }
 
 func openCodex(f File, state []byte) (Parser, error) {
@@ -202,7 +202,7 @@ func (p *codexParser) Damaged(line, start, n int64, oversized bool) {
 func (p *codexParser) onLine(line int64) {
 	if line != p.lastLine {
 		p.lastLine = line
-		p.lineIDs = p.lineIDs[:0]
+		p.lineIDs, p.lineSet = p.lineIDs[:0], nil
 		p.counts.Lines++
 	}
 }
@@ -255,20 +255,18 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 		p.copyDone = true // without ages in the ids only the pause tells
 	}
 	p.expire(r.End)
-	if err := p.directory(&e); err != nil {
+	if err := p.directory(&e, r.End); err != nil {
 		return err
 	}
 	if e.ID == "" {
 		return p.release(emit)
 	}
 	p.counts.Eligible++
-	sum := binary.BigEndian.Uint64(r.Digest[:])
-	if slices.Contains(p.lineIDs, sum) {
+	if p.seen(binary.BigEndian.Uint64(r.Digest[:])) {
 		p.counts.Skipped++
 		p.counts.Errors++
 		return p.release(emit)
 	}
-	p.lineIDs = append(p.lineIDs, sum)
 	e.Copy = p.copying && !p.copyDone
 	if p.paginated && e.rank == rankMiddle {
 		e.rank = rankStrong
@@ -286,16 +284,32 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 			return err
 		}
 		if len(p.queue) == 0 && x.decided && !p.holding() {
-			x.rec = Record{Line: r.Line, Start: r.Start, End: r.End, Digest: r.Digest}
 			return p.out(r, x, emit)
 		}
 		x.rec = *r
 		x.rec.Bytes = slices.Clone(r.Bytes)
-		x.queued = true
 		p.queue = append(p.queue, x)
 		return nil
 	}
 	return p.release(emit)
+}
+
+// seen reports whether the line already held the same record, whose id would be
+// the same, and remembers this one.
+func (p *codexParser) seen(sum uint64) bool {
+	if p.lineSet != nil && p.lineSet[sum] || p.lineSet == nil && slices.Contains(p.lineIDs, sum) {
+		return true
+	}
+	p.lineIDs = append(p.lineIDs, sum)
+	if p.lineSet == nil && len(p.lineIDs) > 64 {
+		p.lineSet = make(map[uint64]bool)
+		for _, v := range p.lineIDs {
+			p.lineSet[v] = true
+		}
+	} else if p.lineSet != nil {
+		p.lineSet[sum] = true
+	}
+	return false
 }
 
 func (p *codexParser) unknown(name string) {
@@ -433,9 +447,12 @@ func (p *codexParser) id() string {
 func (p *codexParser) holding() bool { return p.project == "" && p.seq <= p.cwdUntil }
 
 // directory takes the working directory a bare rollout tells in its first messages.
-func (p *codexParser) directory(e *codexEntry) error {
+func (p *codexParser) directory(e *codexEntry, end int64) error {
 	if p.project != "" {
 		return nil
+	}
+	if len(p.queue) > 0 && end-p.queue[0].rec.Start > codexWindowBytes {
+		p.cwdUntil = p.seq - 1
 	}
 	if e.cwd != "" && (p.seq <= p.cwdUntil || !p.header && !p.cwdGiven) {
 		if p.cwdGiven {
@@ -472,7 +489,7 @@ func (p *codexParser) settle() {
 // pair looks for doubles of x and drops the lower one of each pair.
 func (p *codexParser) pair(x *codexPending) error {
 	for _, y := range p.recent {
-		if y.drop || y.rank == x.rank || !shareKey(x.keys, y.keys) {
+		if y.rank == x.rank || !shareKey(x.keys, y.keys) {
 			continue
 		}
 		if x.rank > y.rank {
@@ -487,13 +504,15 @@ func (p *codexParser) pair(x *codexPending) error {
 			continue
 		}
 		if y.took&(1<<x.rank) == 0 {
-			y.took |= 1 << x.rank
+			y.took |= 1<<x.rank | x.took
 			x.drop = true
-			return nil
+			break
 		}
 	}
 	p.recent = slices.DeleteFunc(p.recent, func(y *codexPending) bool { return y.drop })
-	p.recent = append(p.recent, x)
+	if !x.drop {
+		p.recent = append(p.recent, x)
+	}
 	return nil
 }
 
@@ -572,7 +591,7 @@ func (p *codexParser) rollback(n int64) {
 
 // Finish emits what waits and gives the file's result.
 func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
-	if p.counts.Records > 0 && !p.known && p.base == 0 {
+	if p.counts.Records > 0 && !p.known {
 		return Result{}, &ErrUnsupported{Reason: "no record of a known Codex format"}
 	}
 	for _, x := range p.queue {

@@ -258,7 +258,7 @@ func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 	case "response_item":
 		e.item(p, sp, true)
 	case "event_msg":
-		e.event(l, sp)
+		e.event(p, &l.item, sp)
 	case "turn_context":
 		e.note = cxTurn
 	case "compacted":
@@ -279,9 +279,20 @@ func (e *codexEntry) bare(l *codexLine, sp *spanner) {
 	t := &l.top
 	switch {
 	case isString(t[cxType]):
-		e.item(t, sp, false)
-		if e.note == cxUnknown && e.name == "session_meta" {
-			e.note, e.Kind = cxHeader, e.name
+		switch string(t[cxType]) {
+		case `"session_meta"`:
+			e.note, e.Kind = cxHeader, "session_meta"
+		case `"turn_context"`, `"compacted"`, `"event_msg"`, `"world_state"`:
+		case `"user_message"`:
+			e.event(t, &l.item, sp)
+		case `"agent_message"`:
+			if isString(t[cxMessage]) {
+				e.event(t, &l.item, sp)
+				break
+			}
+			fallthrough
+		default:
+			e.item(t, sp, false)
 		}
 	case isString(t[cxRecordType]):
 	case isString(t[cxID]) && (isString(t[cxTimestamp]) || t[cxInstructions] != nil):
@@ -367,8 +378,7 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 }
 
 // event reads an event_msg.
-func (e *codexEntry) event(l *codexLine, sp *spanner) {
-	p := &l.payload
+func (e *codexEntry) event(p, item *codexFields, sp *spanner) {
 	e.name = unquote(p[cxType])
 	e.Kind = e.name
 	switch e.name {
@@ -386,7 +396,7 @@ func (e *codexEntry) event(l *codexLine, sp *spanner) {
 			e.keys = turnKeys("assistant", []string{t})
 		}
 	case "item_completed":
-		e.turnItem(&l.item, sp)
+		e.turnItem(item, sp)
 	case "exec_command_end":
 		toolValues(sp, p[cxCommand])
 		if out := p[cxAggregated]; isString(out) && len(out) > 2 {
@@ -782,8 +792,22 @@ func turnKeys(role string, texts []string) []uint64 {
 	}
 	add(texts...)
 	if len(texts) > 1 && len(texts) <= 16 {
-		for _, t := range texts {
-			add(t)
+		// Of an answer every part may have its event; of a prompt one part is the
+		// person's, and the others must be the client's, or text would be lost.
+		own := -1
+		for i, t := range texts {
+			switch {
+			case role == "assistant":
+				add(t)
+			case isImageMark(t) || isMachineText(t):
+			case own >= 0:
+				own = len(texts)
+			default:
+				own = i
+			}
+		}
+		if own >= 0 && own < len(texts) {
+			add(texts[own])
 		}
 	}
 	if role == "assistant" {
