@@ -231,9 +231,9 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	case cxHeader:
 		own = p.meta(&e)
 	case cxTurn:
-		p.turn(unquote(p.line.payload[cxTurnID]))
+		p.turn(unquote(p.line.payload.of(cxTurnID)))
 	case cxRollback:
-		n, err := strconv.ParseInt(string(p.line.payload[cxNumTurns]), 10, 32)
+		n, err := strconv.ParseInt(string(p.line.payload.of(cxNumTurns)), 10, 32)
 		p.settle()
 		if rerr := p.release(emit); rerr != nil {
 			return rerr
@@ -246,7 +246,7 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	case cxCompacted:
 		p.compacted = r.Line
 	case cxTitle:
-		if t := unquote(p.line.payload[cxThreadName]); t != "" && len(t) <= 1024 {
+		if t := unquote(p.line.payload.of(cxThreadName)); t != "" && len(t) <= 1024 {
 			p.title = t
 		}
 	}
@@ -335,9 +335,9 @@ func (p *codexParser) meta(e *codexEntry) bool {
 	if !p.line.hasPayload {
 		f = &p.line.top
 	}
-	id := unquote(f[cxID])
+	id := unquote(f.of(cxID))
 	if !evidence.IsIdentifier(id) {
-		if id = unquote(f[cxSessionID]); !evidence.IsIdentifier(id) {
+		if id = unquote(f.of(cxSessionID)); !evidence.IsIdentifier(id) {
 			return false
 		}
 	}
@@ -354,15 +354,15 @@ func (p *codexParser) meta(e *codexEntry) bool {
 	p.session = id
 	p.ownTime = uuidTime(id)
 	p.metaTime = e.Time
-	p.paginated = unquote(f[cxHistoryMode]) == "paginated"
-	if cwd := f[cxCwd]; isString(cwd) {
+	p.paginated = unquote(f.of(cxHistoryMode)) == "paginated"
+	if cwd := f.of(cxCwd); isString(cwd) {
 		v := unquote(cwd)
 		p.project = ProjectID(v, v)
 	} else {
 		p.cwdUntil = p.seq + codexProject
 	}
-	forked, parent := unquote(f[cxForkedFrom]), unquote(f[cxParentThread])
-	if s := f[cxSource]; isObject(s) {
+	forked, parent := unquote(f.of(cxForkedFrom)), unquote(f.of(cxParentThread))
+	if s := f.of(cxSource); isObject(s) {
 		sub, spawner := codexSource(s)
 		p.subagent = sub
 		if parent == "" {
@@ -402,8 +402,8 @@ func codexSource(raw []byte) (sub bool, parent string) {
 			case name == `"parent_thread_id"`:
 				parent = unquote(v)
 			case isObject(v):
-				if f := codexParse(v); f[cxParentThread] != nil {
-					parent = unquote(f[cxParentThread])
+				if f := codexParse(v); f.of(cxParentThread) != nil {
+					parent = unquote(f.of(cxParentThread))
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"hash/fnv"
+	"math"
 	"strings"
 
 	"localmcp/mooncite/internal/evidence"
@@ -46,7 +47,28 @@ const (
 	cxFields
 )
 
-type codexFields [cxFields][]byte
+// codexFields are places in a record, not slices: a line has a hundred of them, and
+// places cost the collector nothing.
+type codexFields struct {
+	src []byte
+	at  [cxFields][2]int32
+}
+
+// of gives a field's raw value, nil when it is not there.
+func (f *codexFields) of(k int) []byte {
+	if at := f.at[k]; at[1] > 0 {
+		return f.src[at[0]:at[1]:at[1]]
+	}
+	return nil
+}
+
+// read takes the value that comes next as a field, or passes over it.
+func (f *codexFields) read(w *rawWalk, k int) {
+	v := w.value()
+	if end := w.offset(); k >= 0 && k < cxFields && !w.bad {
+		f.at[k] = [2]int32{int32(end - len(v)), int32(end)}
+	}
+}
 
 // codexLine is one record taken apart: the top level, its payload, and the
 // payload's item. In eras without an envelope the top level is the payload.
@@ -131,7 +153,11 @@ func codexField(name []byte) int {
 
 // parseCodex takes a record apart in one pass. false: not a JSON object.
 func parseCodex(src []byte, l *codexLine) bool {
+	if len(src) > math.MaxInt32 {
+		return false
+	}
 	*l = codexLine{}
+	l.top.src, l.payload.src, l.item.src = src, src, src
 	w := newRawWalk(src)
 	defer w.free()
 	if !w.enter('{') {
@@ -143,19 +169,14 @@ func parseCodex(src []byte, l *codexLine) bool {
 			l.hasPayload = true
 			w.dec.ReadToken()
 			for w.more() {
-				switch k := codexField(plainName(w.value())); {
-				case k == cxItem && w.dec.PeekKind() == '{':
+				if k := codexField(plainName(w.value())); k == cxItem && w.dec.PeekKind() == '{' {
 					codexMembers(w, &l.item)
-				case k >= 0 && k < cxFields:
-					l.payload[k] = w.value()
-				default:
-					w.value()
+				} else {
+					l.payload.read(w, k)
 				}
 			}
-		case k >= 0 && k < cxFields:
-			l.top[k] = w.value()
 		default:
-			w.value()
+			l.top.read(w, k)
 		}
 	}
 	return w.done()
@@ -168,11 +189,7 @@ func codexMembers(w *rawWalk, to *codexFields) {
 		return
 	}
 	for w.more() {
-		if k := codexField(plainName(w.value())); k >= 0 && k < cxFields {
-			to[k] = w.value()
-		} else {
-			w.value()
-		}
+		to.read(w, codexField(plainName(w.value())))
 	}
 }
 
@@ -180,6 +197,7 @@ func codexMembers(w *rawWalk, to *codexFields) {
 func codexParse(raw []byte) (f codexFields) {
 	w := newRawWalk(raw)
 	defer w.free()
+	f.src = raw
 	codexMembers(w, &f)
 	return f
 }
@@ -221,7 +239,7 @@ type codexEntry struct {
 // readCodex gives the meaning of a record. The line is wanted only for the id.
 func readCodex(l *codexLine, r *Record) codexEntry {
 	e := codexEntry{Entry: Entry{Time: evidence.NoTime}}
-	if ts := l.top[cxTimestamp]; isString(ts) && len(ts) <= 66 {
+	if ts := l.top.of(cxTimestamp); isString(ts) && len(ts) <= 66 {
 		e.Time = ParseTime(unquote(ts))
 	}
 	var sp spanner
@@ -242,17 +260,17 @@ func readCodex(l *codexLine, r *Record) codexEntry {
 // envelope reads eras C and E.
 func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 	p := &l.payload
-	e.name = unquote(l.top[cxType])
+	e.name = unquote(l.top.of(cxType))
 	e.Kind = e.name
 	switch e.name {
 	case "session_meta":
 		e.note = cxHeader
-		text := unquote(p[cxInstructions])
-		if b := p[cxBaseInstructions]; isString(b) {
+		text := unquote(p.of(cxInstructions))
+		if b := p.of(cxBaseInstructions); isString(b) {
 			text = unquote(b)
 		} else if isObject(b) {
 			f := codexParse(b)
-			text = unquote(f[cxText])
+			text = unquote(f.of(cxText))
 		}
 		instructions(sp, text)
 	case "response_item":
@@ -263,9 +281,9 @@ func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 		e.note = cxTurn
 	case "compacted":
 		e.note = cxCompacted
-		sp.extra(unquote(p[cxMessage]), evidence.Summary, "", evidence.Dialogue)
+		sp.extra(unquote(p.of(cxMessage)), evidence.Summary, "", evidence.Dialogue)
 	case "inter_agent_communication":
-		for _, t := range codexTexts(p[cxContent]) {
+		for _, t := range codexTexts(p.of(cxContent)) {
 			sp.extra(t, evidence.Assistant, "", evidence.Dialogue)
 		}
 	case "world_state", "inter_agent_communication_metadata", "token_usage_record", "thread_settings_applied":
@@ -278,15 +296,15 @@ func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 func (e *codexEntry) bare(l *codexLine, sp *spanner) {
 	t := &l.top
 	switch {
-	case isString(t[cxType]):
-		switch string(t[cxType]) {
+	case isString(t.of(cxType)):
+		switch string(t.of(cxType)) {
 		case `"session_meta"`:
 			e.note, e.Kind = cxHeader, "session_meta"
 		case `"turn_context"`, `"compacted"`, `"event_msg"`, `"world_state"`:
 		case `"user_message"`:
 			e.event(t, &l.item, sp)
 		case `"agent_message"`:
-			if isString(t[cxMessage]) {
+			if isString(t.of(cxMessage)) {
 				e.event(t, &l.item, sp)
 				break
 			}
@@ -294,10 +312,10 @@ func (e *codexEntry) bare(l *codexLine, sp *spanner) {
 		default:
 			e.item(t, sp, false)
 		}
-	case isString(t[cxRecordType]):
-	case isString(t[cxID]) && (isString(t[cxTimestamp]) || t[cxInstructions] != nil):
+	case isString(t.of(cxRecordType)):
+	case isString(t.of(cxID)) && (isString(t.of(cxTimestamp)) || t.of(cxInstructions) != nil):
 		e.note, e.Kind = cxHeader, "session_meta"
-		instructions(sp, unquote(t[cxInstructions]))
+		instructions(sp, unquote(t.of(cxInstructions)))
 	default:
 		e.note = cxForeign
 	}
@@ -313,12 +331,12 @@ func instructions(sp *spanner, text string) {
 
 // item reads a response item. enveloped says that an event may tell the same.
 func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
-	e.name = unquote(p[cxType])
+	e.name = unquote(p.of(cxType))
 	e.Kind = e.name
 	switch e.name {
 	case "message":
-		role := unquote(p[cxRole])
-		texts := codexTexts(p[cxContent])
+		role := unquote(p.of(cxRole))
+		texts := codexTexts(p.of(cxContent))
 		for _, t := range texts {
 			switch role {
 			case "user":
@@ -346,28 +364,28 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 			e.keys = turnKeys(role, texts)
 		}
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call":
-		if a := p[cxArguments]; isString(a) {
+		if a := p.of(cxArguments); isString(a) {
 			toolText(sp, unquote(a))
 		} else if a != nil {
 			toolValues(sp, a)
 		}
-		if in := p[cxInput]; isString(in) {
+		if in := p.of(cxInput); isString(in) {
 			addToolInput(sp, unquote(in))
 		} else if in != nil {
 			toolValues(sp, in)
 		}
-		if a := p[cxAction]; isObject(a) {
+		if a := p.of(cxAction); isObject(a) {
 			toolValues(sp, codexAction(a))
 		}
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
-		toolOutputs(sp, p[cxOutput])
+		toolOutputs(sp, p.of(cxOutput))
 		if enveloped {
-			e.rank, e.keys = rankStrong, callKey(p[cxCallID])
+			e.rank, e.keys = rankStrong, callKey(p.of(cxCallID))
 		}
 	case "image_generation_call":
-		addToolInput(sp, unquote(p[cxRevisedPrompt]))
+		addToolInput(sp, unquote(p.of(cxRevisedPrompt)))
 	case "agent_message":
-		for _, t := range codexTexts(p[cxContent]) {
+		for _, t := range codexTexts(p.of(cxContent)) {
 			sp.extra(t, evidence.Assistant, "", evidence.Dialogue)
 		}
 	case "reasoning", "additional_tools", "compaction", "compaction_summary", "context_compaction",
@@ -379,14 +397,14 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 
 // event reads an event_msg.
 func (e *codexEntry) event(p, item *codexFields, sp *spanner) {
-	e.name = unquote(p[cxType])
+	e.name = unquote(p.of(cxType))
 	e.Kind = e.name
 	switch e.name {
 	case "user_message", "agent_message":
-		if !isString(p[cxMessage]) {
+		if !isString(p.of(cxMessage)) {
 			return
 		}
-		t := unquote(p[cxMessage])
+		t := unquote(p.of(cxMessage))
 		e.rank = rankStrong
 		if e.name == "user_message" {
 			e.user = userText(sp, t, false)
@@ -398,21 +416,21 @@ func (e *codexEntry) event(p, item *codexFields, sp *spanner) {
 	case "item_completed":
 		e.turnItem(item, sp)
 	case "exec_command_end":
-		toolValues(sp, p[cxCommand])
-		if out := p[cxAggregated]; isString(out) && len(out) > 2 {
+		toolValues(sp, p.of(cxCommand))
+		if out := p.of(cxAggregated); isString(out) && len(out) > 2 {
 			toolOutputs(sp, out)
 		} else {
-			toolOutputs(sp, p[cxStdout])
-			toolOutputs(sp, p[cxStderr])
+			toolOutputs(sp, p.of(cxStdout))
+			toolOutputs(sp, p.of(cxStderr))
 		}
-		e.rank, e.keys = rankWeak, callKey(p[cxCallID])
+		e.rank, e.keys = rankWeak, callKey(p.of(cxCallID))
 	case "mcp_tool_call_end":
-		if isObject(p[cxInvocation]) {
-			f := codexParse(p[cxInvocation])
-			toolValues(sp, f[cxArguments])
+		if isObject(p.of(cxInvocation)) {
+			f := codexParse(p.of(cxInvocation))
+			toolValues(sp, f.of(cxArguments))
 		}
-		toolResult(sp, p[cxResult])
-		e.rank, e.keys = rankWeak, callKey(p[cxCallID])
+		toolResult(sp, p.of(cxResult))
+		e.rank, e.keys = rankWeak, callKey(p.of(cxCallID))
 	case "task_started", "turn_started":
 		e.note = cxTurn
 	case "task_complete", "turn_complete", "turn_aborted":
@@ -446,13 +464,13 @@ var codexEvents = map[string]bool{
 
 // turnItem reads the item of an item_completed event.
 func (e *codexEntry) turnItem(f *codexFields, sp *spanner) {
-	e.name = unquote(f[cxType])
+	e.name = unquote(f.of(cxType))
 	if evidence.IsKind(e.name) {
 		e.Kind = e.name
 	}
 	switch e.name {
 	case "UserMessage", "AgentMessage":
-		texts := codexTexts(f[cxContent])
+		texts := codexTexts(f.of(cxContent))
 		role := "assistant"
 		if e.name == "UserMessage" {
 			role = "user"
@@ -466,25 +484,25 @@ func (e *codexEntry) turnItem(f *codexFields, sp *spanner) {
 		}
 		e.rank, e.keys = rankMiddle, turnKeys(role, texts)
 	case "Plan":
-		sp.extra(unquote(f[cxText]), evidence.Assistant, "", evidence.Dialogue)
+		sp.extra(unquote(f.of(cxText)), evidence.Assistant, "", evidence.Dialogue)
 	case "CommandExecution":
-		toolValues(sp, f[cxCommand])
-		if out := f[cxAggregated]; isString(out) && len(out) > 2 {
+		toolValues(sp, f.of(cxCommand))
+		if out := f.of(cxAggregated); isString(out) && len(out) > 2 {
 			toolOutputs(sp, out)
 		} else {
-			toolOutputs(sp, f[cxOutput])
-			toolOutputs(sp, f[cxStdout])
-			toolOutputs(sp, f[cxStderr])
+			toolOutputs(sp, f.of(cxOutput))
+			toolOutputs(sp, f.of(cxStdout))
+			toolOutputs(sp, f.of(cxStderr))
 		}
-		e.rank, e.keys = rankWeak, callKey(f[cxID], f[cxCallID])
+		e.rank, e.keys = rankWeak, callKey(f.of(cxID), f.of(cxCallID))
 	case "McpToolCall":
-		if a := f[cxArguments]; isString(a) {
+		if a := f.of(cxArguments); isString(a) {
 			toolText(sp, unquote(a))
 		} else if a != nil {
 			toolValues(sp, a)
 		}
-		toolResult(sp, f[cxResult])
-		e.rank, e.keys = rankWeak, callKey(f[cxID], f[cxCallID])
+		toolResult(sp, f.of(cxResult))
+		e.rank, e.keys = rankWeak, callKey(f.of(cxID), f.of(cxCallID))
 	case "ContextCompaction":
 		e.note = cxCompacted
 	case "CollabAgentToolCall", "Reasoning", "FileChange", "WebSearch", "ImageView", "ImageGeneration",
@@ -698,8 +716,8 @@ func toolValues(sp *spanner, raw []byte) {
 // codexAction gives the part of an action that holds words: its command, else
 // its members but the type.
 func codexAction(raw []byte) []byte {
-	if f := codexParse(raw); isArray(f[cxCommand]) || isString(f[cxCommand]) {
-		return f[cxCommand]
+	if f := codexParse(raw); isArray(f.of(cxCommand)) || isString(f.of(cxCommand)) {
+		return f.of(cxCommand)
 	}
 	w := newRawWalk(raw)
 	defer w.free()
@@ -727,12 +745,12 @@ func toolOutputs(sp *spanner, raw []byte) {
 		if s := strings.TrimSpace(t); strings.HasPrefix(s, "{") && strings.Contains(s[:min(len(s), 64)], `"output"`) {
 			b := []byte(t)
 			w := newRawWalk(b)
-			var f codexFields
+			f := codexFields{src: b}
 			codexMembers(w, &f)
 			ok := w.done()
 			w.free()
-			if ok && isString(f[cxOutput]) {
-				t = unquote(f[cxOutput])
+			if ok && isString(f.of(cxOutput)) {
+				t = unquote(f.of(cxOutput))
 			}
 		}
 		addToolOutput(sp, t)
@@ -742,10 +760,10 @@ func toolOutputs(sp *spanner, raw []byte) {
 		}
 	case isObject(raw):
 		f := codexParse(raw)
-		if f[cxContent] != nil {
-			toolOutputs(sp, f[cxContent])
-		} else if isString(f[cxOutput]) {
-			toolOutputs(sp, f[cxOutput])
+		if f.of(cxContent) != nil {
+			toolOutputs(sp, f.of(cxContent))
+		} else if isString(f.of(cxOutput)) {
+			toolOutputs(sp, f.of(cxOutput))
 		}
 	}
 }

@@ -341,10 +341,10 @@ func TestCodexResume(t *testing.T) {
 // TestCodexRandom puts random rollouts through the resume check.
 func TestCodexRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 60 {
+	for range 12 {
 		var b strings.Builder
 		b.WriteString(`{"timestamp":"2026-03-01T10:00:00Z","type":"session_meta","payload":{"id":"r","cwd":"/w/r"}}` + "\n")
-		for i := range 10 + rng.IntN(100) {
+		for i := range 10 + rng.IntN(80) {
 			word := fmt.Sprintf("w%d", rng.IntN(6))
 			line := []string{
 				`{"type":"event_msg","payload":{"type":"user_message","message":"%s"}}`,
