@@ -73,9 +73,10 @@ type codexParser struct {
 	fileID    string // thread id in the file name, or ""
 	session   string // "" until told or needed
 	header    bool   // session was told by a header
-	project   string
-	cwdUntil  int64 // while seq is not past it, a working directory is looked for
-	cwdGiven  bool  // an entry left without one
+	project   string // "" until told
+	fallback  string // stands in for it
+	cwdUntil  int64  // while seq is not past it, a working directory is looked for
+	cwdGiven  bool   // an entry left without one
 	paginated bool
 	subagent  bool
 	parent    string
@@ -341,6 +342,7 @@ func (p *codexParser) meta(e *codexEntry) bool {
 			return false
 		}
 	}
+	// A file that lost its own header may begin with the parent's: then the name knows better.
 	if p.header || p.session != "" && id != p.session || p.session == "" && p.damaged && p.fileID != "" && id != p.fileID {
 		if id != p.id() && !p.copyDone {
 			p.copying = true
@@ -467,7 +469,10 @@ func (p *codexParser) projectID() string {
 	if p.project != "" {
 		return p.project
 	}
-	return ProjectID(p.file.Rel, p.file.Rel)
+	if p.fallback == "" {
+		p.fallback = ProjectID(p.file.Rel, p.file.Rel)
+	}
+	return p.fallback
 }
 
 // expire decides messages whose double did not come in time.

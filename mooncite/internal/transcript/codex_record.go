@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"hash/fnv"
 	"math"
+	"math/bits"
+	"slices"
 	"strings"
 
 	"localmcp/mooncite/internal/evidence"
@@ -795,20 +797,23 @@ func addToolOutput(sp *spanner, t string) {
 
 // turnKeys gives the digests by which doubles of a message are known: of all its
 // texts together, of each alone, and of an answer without the elements that its
-// event leaves out. White space does not count, because joins differ.
+// event leaves out. White space at the ends does not count.
 func turnKeys(role string, texts []string) []uint64 {
 	var keys []uint64
-	add := func(parts ...string) {
-		if k, ok := textKey(role, parts); ok {
-			for _, have := range keys {
-				if have == k {
-					return
-				}
+	add := func(t string) {
+		if t = strings.TrimSpace(t); t != "" {
+			if k := textKey(role, t); !slices.Contains(keys, k) {
+				keys = append(keys, k)
 			}
-			keys = append(keys, k)
 		}
 	}
-	add(texts...)
+	together := func(texts []string) {
+		add(strings.Join(texts, ""))
+		if len(texts) > 1 {
+			add(strings.Join(texts, "\n"))
+		}
+	}
+	together(texts)
 	if len(texts) > 1 && len(texts) <= 16 {
 		// Of an answer every part may have its event; of a prompt one part is the
 		// person's, and the others must be the client's, or text would be lost.
@@ -836,7 +841,7 @@ func turnKeys(role string, texts []string) []uint64 {
 			same = same && len(cut[i]) == len(t)
 		}
 		if !same {
-			add(cut...)
+			together(cut)
 		}
 	}
 	return keys
@@ -863,22 +868,27 @@ func without(t, tag string) string {
 	return b.String()
 }
 
-func textKey(role string, parts []string) (uint64, bool) {
-	const prime = 1099511628211
-	h := uint64(14695981039346656037)
-	for i := range len(role) {
-		h = (h ^ uint64(role[i])) * prime
+// textKey is a digest of a text that means the same in every process, since it is
+// saved. It only has to tell texts of one turn apart.
+func textKey(role, t string) uint64 {
+	const k0, k1 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93
+	h := uint64(len(t))*k0 ^ uint64(role[0])
+	mix := func(v uint64) {
+		hi, lo := bits.Mul64(h^v^k0, k1)
+		h = hi ^ lo
 	}
-	some := false
-	for _, p := range parts {
-		for i := range len(p) {
-			if c := p[i]; c > ' ' {
-				h = (h ^ uint64(c)) * prime
-				some = true
-			}
-		}
+	for len(t) >= 8 {
+		mix(uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
+			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56)
+		t = t[8:]
 	}
-	return h, some
+	var v uint64
+	for i := range len(t) {
+		v |= uint64(t[i]) << (8 * i)
+	}
+	mix(v)
+	mix(k1)
+	return h
 }
 
 // callKey gives the keys of a tool call's ids.
