@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"hash/maphash"
 	"math"
 	"strconv"
@@ -124,8 +125,9 @@ func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) erro
 			p.counts.Unknown[name] += n
 		}
 	}
-	p.info = Info{Session: c.id, Project: c.project(), Title: c.title}
-	for _, e := range c.entries() {
+	entries := c.entries()
+	p.info = Info{Session: c.id, Project: c.project(), Title: c.title, LastEntry: c.leaf}
+	for _, e := range entries {
 		p.counts.Eligible++
 		key := maphash.String(p.seed, e.ID)
 		if _, ok := p.seen[key]; ok {
@@ -134,9 +136,6 @@ func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) erro
 			continue
 		}
 		p.seen[key] = struct{}{}
-		if !e.Off {
-			p.info.LastEntry = e.ID
-		}
 		if err := emit(r, &e); err != nil {
 			return err
 		}
@@ -167,7 +166,8 @@ type chat struct {
 	id, title, current string
 	nodes              []chatNode
 	unknown            map[string]int64
-	fault              bool // not a conversation
+	leaf               string // id of the last entry of the current branch
+	fault              bool   // not a conversation
 }
 
 // A chatNode is one node of the mapping.
@@ -291,22 +291,7 @@ func (c *chat) message(w *rawWalk, n *chatNode) {
 				}
 			}
 		case `"metadata"`:
-			if !w.enter('{') {
-				w.value()
-				continue
-			}
-			for w.more() {
-				switch string(plainName(w.value())) {
-				case `"is_visually_hidden_from_conversation"`:
-					m.hidden = string(w.value()) == "true"
-				case `"is_user_system_message"`:
-					m.userSystem = string(w.value()) == "true"
-				case `"user_context_message_data"`:
-					m.contextData = w.value()
-				default:
-					w.value()
-				}
-			}
+			m.metadata(w.value())
 		default:
 			w.value()
 		}
@@ -323,6 +308,29 @@ func (c *chat) message(w *rawWalk, n *chatNode) {
 		n.entry.Kind = k
 	}
 	n.entry.Spans = c.spans(&m, n.entry.Kind)
+}
+
+// metadata looks for the few members that count; most messages have none of them.
+func (m *chatMessage) metadata(raw []byte) {
+	if !isObject(raw) || !bytes.Contains(raw, []byte("is_visually_hidden_from")) && !bytes.Contains(raw, []byte("is_user_system_")) &&
+		!bytes.Contains(raw, []byte("user_context_message_")) {
+		return
+	}
+	w := newRawWalk(raw)
+	defer w.free()
+	w.enter('{')
+	for w.more() {
+		switch string(plainName(w.value())) {
+		case `"is_visually_hidden_from_conversation"`:
+			m.hidden = string(w.value()) == "true"
+		case `"is_user_system_message"`:
+			m.userSystem = string(w.value()) == "true"
+		case `"user_context_message_data"`:
+			m.contextData = w.value()
+		default:
+			w.value()
+		}
+	}
 }
 
 func (m *chatMessage) contentField(name []byte) *[]byte {
@@ -511,16 +519,16 @@ func memberOf(raw []byte, name string) (v []byte) {
 			w.value()
 		}
 	}
+	if !w.done() {
+		return nil
+	}
 	return v
 }
 
 // canvas adds the document that stands as JSON in a message to the canvas tool.
 func canvas(sp *spanner, m *chatMessage, role evidence.Role) {
 	add := func(t string) {
-		if !strings.HasPrefix(strings.TrimSpace(t), "{") {
-			return
-		}
-		b := []byte(t)
+		b := []byte(strings.TrimSpace(t))
 		body := unquote(memberOf(b, `"content"`))
 		name := unquote(memberOf(b, `"name"`))
 		for _, v := range []string{name, body} {
@@ -559,9 +567,15 @@ func (c *chat) entries() []Entry {
 	for i := range c.nodes {
 		at[c.nodes[i].key] = i
 	}
-	on := c.branch(at)
+	on, leaf := c.branch(at)
 	project := c.project()
 	above := c.ancestors(at)
+	if leaf >= 0 && len(c.nodes[leaf].entry.Spans) == 0 {
+		leaf = above[leaf]
+	}
+	if leaf >= 0 {
+		c.leaf = c.nodes[leaf].entry.ID
+	}
 	var out []Entry
 	for i := range c.nodes {
 		e := c.nodes[i].entry
@@ -626,9 +640,9 @@ func (c *chat) ancestors(at map[string]int) []int {
 }
 
 // branch marks the nodes from the current one up to the root. When the current one
-// is not told or not there, the newest leaf counts as it.
-func (c *chat) branch(at map[string]int) []bool {
-	on := make([]bool, len(c.nodes))
+// is not told or not there, the newest leaf counts as it; -1 when there is none.
+func (c *chat) branch(at map[string]int) (on []bool, leaf int) {
+	on = make([]bool, len(c.nodes))
 	leaf, ok := at[c.current]
 	if c.current == "" || !ok {
 		inner := make([]bool, len(c.nodes))
@@ -641,15 +655,23 @@ func (c *chat) branch(at map[string]int) []bool {
 			}
 		}
 		leaf = -1
-		for i := range c.nodes {
-			e := &c.nodes[i].entry
-			if len(e.Spans) > 0 && !inner[i] && (leaf < 0 || e.Time >= c.nodes[leaf].entry.Time) {
-				leaf = i
+		for _, all := range []bool{false, true} { // in a cycle nothing is a leaf
+			for i := range c.nodes {
+				e := &c.nodes[i].entry
+				if len(e.Spans) == 0 || inner[i] && !all {
+					continue
+				}
+				if leaf < 0 || e.Time >= c.nodes[leaf].entry.Time {
+					leaf = i
+				}
+			}
+			if leaf >= 0 {
+				break
 			}
 		}
 	}
 	for i := leaf; i >= 0 && !on[i]; i = c.up(at, i) {
 		on[i] = true
 	}
-	return on
+	return on, leaf
 }

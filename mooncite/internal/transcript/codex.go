@@ -221,12 +221,10 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	p.counts.Records++
 	p.seq++
 	e := readCodex(&p.line, r)
-	switch e.note {
-	case cxForeign, cxUnknown:
+	if e.note == cxUnknown {
 		p.unknown(e.name)
-	default:
-		p.known = true
 	}
+	p.known = p.known || !e.foreign
 	own := false
 	switch e.note {
 	case cxHeader:

@@ -216,7 +216,6 @@ const (
 	cxRollback                   // turns were undone
 	cxCompacted                  // a compaction
 	cxTitle                      // the thread got a name
-	cxForeign                    // not a rollout record at all
 )
 
 // Ranks of records that tell the same thing; of several the highest is cited.
@@ -230,12 +229,13 @@ const (
 // codexEntry is what one record says, without regard to its neighbours.
 type codexEntry struct {
 	Entry
-	note codexNote
-	name string // the type, for counting unknown ones
-	rank int
-	keys []uint64 // a double shares one of them
-	user bool     // starts a user turn
-	cwd  string   // working directory told by an environment context
+	note    codexNote
+	name    string // the type, for counting unknown ones
+	rank    int
+	keys    []uint64 // a double shares one of them
+	user    bool     // starts a user turn
+	foreign bool     // of no known era
+	cwd     string   // working directory told by an environment context
 }
 
 // readCodex gives the meaning of a record. The line is wanted only for the id.
@@ -290,7 +290,7 @@ func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 		}
 	case "world_state", "inter_agent_communication_metadata", "token_usage_record", "thread_settings_applied":
 	default:
-		e.note = cxUnknown
+		e.note, e.foreign = cxUnknown, true
 	}
 }
 
@@ -312,14 +312,19 @@ func (e *codexEntry) bare(l *codexLine, sp *spanner) {
 			}
 			fallthrough
 		default:
-			e.item(t, sp, false)
+			if string(t.of(cxType)) == `"message"` && !isString(t.of(cxRole)) {
+				e.name, e.note = "message", cxUnknown // another client's
+			} else {
+				e.item(t, sp, false)
+			}
+			e.foreign = e.note == cxUnknown
 		}
 	case isString(t.of(cxRecordType)):
 	case isString(t.of(cxID)) && (isString(t.of(cxTimestamp)) || t.of(cxInstructions) != nil):
 		e.note, e.Kind = cxHeader, "session_meta"
 		instructions(sp, unquote(t.of(cxInstructions)))
 	default:
-		e.note = cxForeign
+		e.note, e.foreign = cxUnknown, true
 	}
 }
 

@@ -306,6 +306,16 @@ func (s *docScan) end() error {
 // document reads the whole of it.
 func (s *docScan) document() error {
 	if s.fill() {
+		for s.n < 4 && !s.eof { // a mark may come in pieces
+			n, err := s.r.Read(s.buf[s.n:])
+			s.n += n
+			if err != nil {
+				s.eof = true
+				if err != io.EOF {
+					s.err = err
+				}
+			}
+		}
 		switch b := s.buf[:s.n]; {
 		case bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
 			s.take(3)
