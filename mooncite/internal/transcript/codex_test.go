@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -301,8 +302,8 @@ func cxResume(t *testing.T, f File, recs []Record) int {
 			t.Fatalf("resumed at %d: %v", k, second.err)
 		}
 		both := append(slices.Clone(first.entries), second.entries...)
-		if d := cmp.Diff(whole.entries, both, cmp.AllowUnexported(gotEntry{})); d != "" {
-			t.Fatalf("resumed at %d: %s", k, d)
+		if !reflect.DeepEqual(whole.entries, both) && len(both)+len(whole.entries) > 0 {
+			t.Fatalf("resumed at %d: %s", k, cmp.Diff(whole.entries, both, cmp.AllowUnexported(gotEntry{})))
 		}
 		if d := cmp.Diff(whole.res.Info, second.res.Info); d != "" {
 			t.Fatalf("resumed at %d: %s", k, d)
@@ -588,8 +589,8 @@ func FuzzCodex(f *testing.F) {
 			t.Fatal(second.err)
 		}
 		both := append(slices.Clone(first.entries), second.entries...)
-		if d := cmp.Diff(got.entries, both, cmp.AllowUnexported(gotEntry{})); d != "" {
-			t.Fatal(d)
+		if !reflect.DeepEqual(got.entries, both) && len(got.entries)+len(both) > 0 {
+			t.Fatal(cmp.Diff(got.entries, both, cmp.AllowUnexported(gotEntry{})))
 		}
 	})
 }
