@@ -372,12 +372,12 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 		}
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call":
 		if a := p.of(cxArguments); isString(a) {
-			toolText(sp, unquote(a))
+			codexArguments(sp, unquote(a))
 		} else if a != nil {
 			toolValues(sp, a)
 		}
 		if in := p.of(cxInput); isString(in) {
-			addToolInput(sp, unquote(in))
+			codexInput(sp, unquote(in))
 		} else if in != nil {
 			toolValues(sp, in)
 		}
@@ -390,7 +390,7 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 			e.rank, e.keys = rankStrong, callKey(p.of(cxCallID))
 		}
 	case "image_generation_call":
-		addToolInput(sp, unquote(p.of(cxRevisedPrompt)))
+		codexInput(sp, unquote(p.of(cxRevisedPrompt)))
 	case "agent_message":
 		for _, t := range codexTexts(p.of(cxContent)) {
 			sp.extra(t, evidence.Assistant, "", evidence.Dialogue)
@@ -504,7 +504,7 @@ func (e *codexEntry) turnItem(f *codexFields, sp *spanner) {
 		e.rank, e.keys = rankWeak, callKey(f.of(cxID), f.of(cxCallID))
 	case "McpToolCall":
 		if a := f.of(cxArguments); isString(a) {
-			toolText(sp, unquote(a))
+			codexArguments(sp, unquote(a))
 		} else if a != nil {
 			toolValues(sp, a)
 		}
@@ -681,8 +681,8 @@ func contextCwd(t string) string {
 	return strings.TrimSpace(cwd)
 }
 
-// addToolInput adds one argument, unless it is packed bytes or the shell's own words.
-func addToolInput(sp *spanner, t string) {
+// codexInput adds one argument, unless it is packed bytes or the shell's own words.
+func codexInput(sp *spanner, t string) {
 	if keepArgument(t) {
 		sp.toolInput(t)
 	}
@@ -696,8 +696,8 @@ func keepArgument(t string) bool {
 	return !isPacked(t)
 }
 
-// toolText adds arguments that are a string: JSON, broken JSON or plain text.
-func toolText(sp *spanner, t string) {
+// codexArguments adds arguments that are a string: JSON, broken JSON or plain text.
+func codexArguments(sp *spanner, t string) {
 	if s := strings.TrimSpace(t); s != "" && (s[0] == '{' || s[0] == '[') {
 		if vs, ok := stringsIn([]byte(t), evidence.MaxToolInputs, keepArgument); ok {
 			for _, v := range vs {
@@ -706,7 +706,7 @@ func toolText(sp *spanner, t string) {
 			return
 		}
 	}
-	addToolInput(sp, t)
+	codexInput(sp, t)
 }
 
 // toolValues adds the text values of a raw JSON value.
@@ -760,10 +760,10 @@ func toolOutputs(sp *spanner, raw []byte) {
 				t = unquote(f.of(cxOutput))
 			}
 		}
-		addToolOutput(sp, t)
+		codexOutput(sp, t)
 	case isArray(raw):
 		for _, t := range codexTexts(raw) {
-			addToolOutput(sp, t)
+			codexOutput(sp, t)
 		}
 	case isObject(raw):
 		f := codexParse(raw)
@@ -794,7 +794,7 @@ func toolResult(sp *spanner, raw []byte) {
 	}
 }
 
-func addToolOutput(sp *spanner, t string) {
+func codexOutput(sp *spanner, t string) {
 	if !isPacked(t) {
 		sp.toolOutput(t, evidence.Tool)
 	}

@@ -139,10 +139,10 @@ func unquote(raw []byte) string {
 		case 'f':
 			out = append(out, '\f')
 		case 'u':
-			r := hex4(in)
+			r := rawHex4(in)
 			in = in[min(4, len(in)):]
 			if r >= 0xd800 && r < 0xdc00 && len(in) >= 6 && in[0] == '\\' && in[1] == 'u' {
-				if low := hex4(in[2:]); low >= 0xdc00 && low < 0xe000 {
+				if low := rawHex4(in[2:]); low >= 0xdc00 && low < 0xe000 {
 					r = (r-0xd800)<<10 + (low - 0xdc00) + 0x10000
 					in = in[6:]
 				}
@@ -156,7 +156,7 @@ func unquote(raw []byte) string {
 	return string(append(out, in...))
 }
 
-func hex4(b []byte) rune {
+func rawHex4(b []byte) rune {
 	if len(b) < 4 {
 		return utf8.RuneError
 	}
