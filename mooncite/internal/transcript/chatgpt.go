@@ -68,28 +68,19 @@ func decodeChatGPT(_ File, r *Record) ([]Entry, error) {
 
 // A chatgptParser reads the conversations of one export file.
 type chatgptParser struct {
-	counts   Counts
-	skip     func(*Record) bool
-	seed     maphash.Seed
-	seen     map[uint64]struct{} // message ids of the file
-	lastLine int64
-	good     int64 // conversations, read or skipped
-	info     Info
+	counts Counts
+	skip   func(*Record) bool
+	seed   maphash.Seed
+	seen   map[uint64]struct{} // message ids of the file
+	good   int64               // conversations, read or skipped
+	info   Info
 }
 
 // SetSkip says which conversations are passed over.
 func (p *chatgptParser) SetSkip(skip func(*Record) bool) { p.skip = skip }
 
-func (p *chatgptParser) onLine(line int64) {
-	if line != p.lastLine {
-		p.lastLine = line
-		p.counts.Lines++
-	}
-}
-
 // Damaged counts what holds no conversation.
 func (p *chatgptParser) Damaged(line, start, n int64, oversized bool) {
-	p.onLine(line)
 	p.counts.Skipped++
 	if oversized {
 		p.counts.Oversized++
@@ -101,7 +92,6 @@ func (p *chatgptParser) Damaged(line, start, n int64, oversized bool) {
 
 // Record takes the next conversation.
 func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) error {
-	p.onLine(r.Line)
 	p.counts.Records++
 	if p.skip != nil && p.skip(r) {
 		p.good++

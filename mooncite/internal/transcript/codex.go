@@ -204,7 +204,6 @@ func (p *codexParser) onLine(line int64) {
 	if line != p.lastLine {
 		p.lastLine = line
 		p.lineIDs, p.lineSet = p.lineIDs[:0], nil
-		p.counts.Lines++
 	}
 }
 
