@@ -303,7 +303,7 @@ func cxResume(t *testing.T, f File, recs []Record) int {
 		}
 		both := append(slices.Clone(first.entries), second.entries...)
 		if !reflect.DeepEqual(whole.entries, both) && len(both)+len(whole.entries) > 0 {
-			t.Fatalf("resumed at %d: %s", k, cmp.Diff(whole.entries, both, cmp.AllowUnexported(gotEntry{})))
+			t.Fatalf("resumed at %d: %s", k, cmp.Diff(whole.entries, both, cmp.AllowUnexported(gotEntry{}, Record{})))
 		}
 		if d := cmp.Diff(whole.res.Info, second.res.Info); d != "" {
 			t.Fatalf("resumed at %d: %s", k, d)
@@ -590,7 +590,7 @@ func FuzzCodex(f *testing.F) {
 		}
 		both := append(slices.Clone(first.entries), second.entries...)
 		if !reflect.DeepEqual(got.entries, both) && len(got.entries)+len(both) > 0 {
-			t.Fatal(cmp.Diff(got.entries, both, cmp.AllowUnexported(gotEntry{})))
+			t.Fatal(cmp.Diff(got.entries, both, cmp.AllowUnexported(gotEntry{}, Record{})))
 		}
 	})
 }
