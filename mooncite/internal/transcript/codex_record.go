@@ -52,8 +52,9 @@ const (
 // codexFields are places in a record, not slices: a line has a hundred of them, and
 // places cost the collector nothing.
 type codexFields struct {
-	src []byte
-	at  [cxFields][2]int32
+	src   []byte
+	at    [cxFields][2]int32
+	texts [][2]int32 // of the parts of content, when it is a list
 }
 
 // of gives a field's raw value, nil when it is not there.
@@ -66,6 +67,10 @@ func (f *codexFields) of(k int) []byte {
 
 // read takes the value that comes next as a field, or passes over it.
 func (f *codexFields) read(w *rawWalk, k int) {
+	if k == cxContent && w.dec.PeekKind() == '[' {
+		f.readContent(w)
+		return
+	}
 	v := w.value()
 	if end := w.offset(); k >= 0 && k < cxFields && !w.bad {
 		f.at[k] = [2]int32{int32(end - len(v)), int32(end)}
@@ -77,6 +82,53 @@ func (f *codexFields) read(w *rawWalk, k int) {
 type codexLine struct {
 	top, payload, item codexFields
 	hasPayload         bool
+}
+
+// readContent takes the texts of a content's parts in passing: strings, and the
+// member text of objects.
+func (f *codexFields) readContent(w *rawWalk) {
+	f.texts = f.texts[:0]
+	f.at[cxContent] = [2]int32{}
+	w.enter('[')
+	for w.more() {
+		if w.dec.PeekKind() == '"' {
+			v := w.value()
+			f.texts = append(f.texts, [2]int32{int32(w.offset() - len(v)), int32(w.offset())})
+			continue
+		}
+		if !w.enter('{') {
+			w.value()
+			continue
+		}
+		var text [2]int32
+		for w.more() {
+			isText := string(plainName(w.value())) == `"text"`
+			if v := w.value(); isText {
+				text = [2]int32{}
+				if isString(v) {
+					text = [2]int32{int32(w.offset() - len(v)), int32(w.offset())}
+				}
+			}
+		}
+		if text[1] > 0 {
+			f.texts = append(f.texts, text)
+		}
+	}
+}
+
+// contents gives the texts of content.
+func (f *codexFields) contents() []string {
+	if c := f.of(cxContent); c != nil {
+		return codexTexts(c)
+	}
+	if len(f.texts) == 0 {
+		return nil
+	}
+	out := make([]string, len(f.texts))
+	for i, at := range f.texts {
+		out[i] = unquote(f.src[at[0]:at[1]])
+	}
+	return out
 }
 
 func codexField(name []byte) int {
@@ -158,8 +210,10 @@ func parseCodex(src []byte, l *codexLine) bool {
 	if len(src) > math.MaxInt32 {
 		return false
 	}
-	*l = codexLine{}
-	l.top.src, l.payload.src, l.item.src = src, src, src
+	for _, f := range []*codexFields{&l.top, &l.payload, &l.item} {
+		*f = codexFields{src: src, texts: f.texts[:0]}
+	}
+	l.hasPayload = false
 	w := newRawWalk(src)
 	defer w.free()
 	if !w.enter('{') {
@@ -285,7 +339,7 @@ func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 		e.note = cxCompacted
 		sp.extra(unquote(p.of(cxMessage)), evidence.Summary, "", evidence.Dialogue)
 	case "inter_agent_communication":
-		for _, t := range codexTexts(p.of(cxContent)) {
+		for _, t := range p.contents() {
 			sp.extra(t, evidence.Assistant, "", evidence.Dialogue)
 		}
 	case "world_state", "inter_agent_communication_metadata", "token_usage_record", "thread_settings_applied":
@@ -343,7 +397,7 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 	switch e.name {
 	case "message":
 		role := unquote(p.of(cxRole))
-		texts := codexTexts(p.of(cxContent))
+		texts := p.contents()
 		for _, t := range texts {
 			switch role {
 			case "user":
@@ -392,7 +446,7 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 	case "image_generation_call":
 		codexInput(sp, unquote(p.of(cxRevisedPrompt)))
 	case "agent_message":
-		for _, t := range codexTexts(p.of(cxContent)) {
+		for _, t := range p.contents() {
 			sp.extra(t, evidence.Assistant, "", evidence.Dialogue)
 		}
 	case "reasoning", "additional_tools", "compaction", "compaction_summary", "context_compaction",
@@ -477,7 +531,7 @@ func (e *codexEntry) turnItem(f *codexFields, sp *spanner) {
 	}
 	switch e.name {
 	case "UserMessage", "AgentMessage":
-		texts := codexTexts(f.of(cxContent))
+		texts := f.contents()
 		role := "assistant"
 		if e.name == "UserMessage" {
 			role = "user"
@@ -767,8 +821,10 @@ func toolOutputs(sp *spanner, raw []byte) {
 		}
 	case isObject(raw):
 		f := codexParse(raw)
-		if f.of(cxContent) != nil {
-			toolOutputs(sp, f.of(cxContent))
+		if texts := f.contents(); len(texts) > 0 {
+			for _, t := range texts {
+				codexOutput(sp, t)
+			}
 		} else if isString(f.of(cxOutput)) {
 			toolOutputs(sp, f.of(cxOutput))
 		}

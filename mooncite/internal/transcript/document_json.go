@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -122,22 +123,23 @@ func unquote(raw []byte) string {
 	if i < 0 {
 		return string(in)
 	}
-	out := make([]byte, 0, len(in))
+	var out strings.Builder
+	out.Grow(len(in))
 	for i >= 0 && i+1 < len(in) {
-		out = append(out, in[:i]...)
+		out.Write(in[:i])
 		c := in[i+1]
 		in = in[i+2:]
 		switch c {
 		case 'n':
-			out = append(out, '\n')
+			out.WriteByte('\n')
 		case 't':
-			out = append(out, '\t')
+			out.WriteByte('\t')
 		case 'r':
-			out = append(out, '\r')
+			out.WriteByte('\r')
 		case 'b':
-			out = append(out, '\b')
+			out.WriteByte('\b')
 		case 'f':
-			out = append(out, '\f')
+			out.WriteByte('\f')
 		case 'u':
 			r := rawHex4(in)
 			in = in[min(4, len(in)):]
@@ -147,13 +149,14 @@ func unquote(raw []byte) string {
 					in = in[6:]
 				}
 			}
-			out = utf8.AppendRune(out, r) // a lone surrogate is written as U+FFFD
+			out.WriteRune(r) // a lone surrogate is written as U+FFFD
 		default:
-			out = append(out, c)
+			out.WriteByte(c)
 		}
 		i = bytes.IndexByte(in, '\\')
 	}
-	return string(append(out, in...))
+	out.Write(in)
+	return out.String()
 }
 
 func rawHex4(b []byte) rune {
