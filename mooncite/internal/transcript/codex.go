@@ -248,7 +248,7 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 			p.title = t
 		}
 	}
-	if p.copying && !p.copyDone && p.ownTime == 0 && !own && p.metaTime != evidence.NoTime &&
+	if !p.copyDone && p.ownTime == 0 && !own && p.header && p.metaTime != evidence.NoTime &&
 		e.Time != evidence.NoTime && e.Time > p.metaTime+codexCopyGap {
 		p.copyDone = true // without ages in the ids only the pause tells
 	}
@@ -421,9 +421,7 @@ func (p *codexParser) turn(id string) {
 		return
 	}
 	if t >= own {
-		if p.copying {
-			p.copyDone = true
-		}
+		p.copyDone = true // nothing is copied behind an own turn
 	} else if p.parent != "" {
 		p.copying = true
 	}

@@ -21,7 +21,6 @@ const (
 	cxContent
 	cxMessage
 	cxText
-	cxName
 	cxCallID
 	cxArguments
 	cxInput
@@ -149,8 +148,6 @@ func codexField(name []byte) int {
 		return cxMessage
 	case `"text"`:
 		return cxText
-	case `"name"`:
-		return cxName
 	case `"call_id"`:
 		return cxCallID
 	case `"arguments"`:

@@ -597,3 +597,102 @@ func FuzzCodex(f *testing.F) {
 		}
 	})
 }
+
+func cxLines(lines ...string) []Record { return cxRecords([]byte(strings.Join(lines, "\n") + "\n")) }
+
+const (
+	cxHead  = `{"timestamp":"2026-03-01T10:00:00Z","type":"session_meta","payload":{"id":"s","cwd":"/w/s"}}`
+	cxItem0 = `{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"said"}]}}`
+	cxEvent = `{"type":"event_msg","payload":{"type":"agent_message","message":"said"}}`
+	cxUser  = `{"type":"event_msg","payload":{"type":"user_message","message":"asked"}}`
+	cxUndo  = `{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}`
+)
+
+// TestCodexLateEvent: the double of what was already given out arrives later.
+func TestCodexLateEvent(t *testing.T) {
+	f := File{Origin: evidence.Codex, Rel: "a.jsonl"}
+	first := new(gotFile)
+	p, _ := New(f, nil)
+	cxFeed(p, cxLines(cxHead, cxItem0), first)
+	if len(first.entries) != 1 {
+		t.Fatal(cxShow(first))
+	}
+	for line, want := range map[string]error{cxEvent: ErrRestart, cxUser: nil} {
+		second := new(gotFile)
+		p, err := New(f, first.res.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cxFeed(p, cxLines(line), second); !errors.Is(second.err, want) {
+			t.Errorf("%s: %v", line, second.err)
+		}
+	}
+	// The other way round the later one is dropped, as in one go.
+	first = new(gotFile)
+	p, _ = New(f, nil)
+	cxFeed(p, cxLines(cxHead, cxEvent), first)
+	second := new(gotFile)
+	p, _ = New(f, first.res.State)
+	if cxFeed(p, cxLines(cxItem0), second); second.err != nil || len(second.entries) != 0 {
+		t.Error(second.err, cxShow(second))
+	}
+}
+
+// TestCodexUndoneBefore undoes a turn that an earlier read gave out.
+func TestCodexUndoneBefore(t *testing.T) {
+	f := File{Origin: evidence.Codex, Rel: "a.jsonl"}
+	first, second := new(gotFile), new(gotFile)
+	p, _ := New(f, nil)
+	cxFeed(p, cxLines(cxHead, cxUser, cxEvent, strings.Replace(cxUser, "asked", "asked more", 1)), first)
+	p, _ = New(f, first.res.State)
+	again := cxLines(strings.Replace(cxEvent, "said", "said more", 1), cxUndo, strings.Replace(cxUser, "asked", "asked better", 1))
+	if cxFeed(p, again, second); second.err != nil {
+		t.Fatal(second.err)
+	}
+	if !second.res.Relabel || !second.res.OffBranch.Has(0) || second.res.OffBranch.Has(1) {
+		t.Errorf("%+v", second.res)
+	}
+	if got, want := second.entries[1].entry.Parent, first.entries[1].entry.ID; got != want {
+		t.Errorf("the turn behind the undone one hangs on %q, want %q", got, want)
+	}
+	if second.res.Info.LastEntry != second.entries[1].entry.ID {
+		t.Error("leaf", second.res.Info.LastEntry)
+	}
+}
+
+// TestCodexTwins: the same words said twice are two turns, each with its double.
+func TestCodexTwins(t *testing.T) {
+	f := File{Origin: evidence.Codex, Rel: "a.jsonl"}
+	for _, lines := range [][]string{
+		{cxHead, cxItem0, cxEvent, cxItem0, cxEvent}, {cxHead, cxEvent, cxItem0, cxEvent, cxItem0},
+		{cxHead, cxItem0, cxItem0, cxEvent, cxEvent}, {cxHead, cxEvent, cxEvent, cxItem0, cxItem0},
+	} {
+		got := new(gotFile)
+		p, _ := New(f, nil)
+		cxFeed(p, cxLines(lines...), got)
+		if len(got.entries) != 2 || got.entries[0].entry.Kind != "agent_message" || got.entries[1].entry.Kind != "agent_message" {
+			t.Errorf("%s", cxShow(got))
+		}
+	}
+}
+
+func TestMachineText(t *testing.T) {
+	for in, want := range map[string]bool{
+		"<environment_context>x</environment_context>":                                              true,
+		" <user_instructions>\nx\n</user_instructions>\n":                                           true,
+		"<turn_aborted>a</turn_aborted>\n<environment_context>b</environment_context>":              true,
+		"# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>x</INSTRUCTIONS>":                         true,
+		"# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>say </INSTRUCTIONS> or so</INSTRUCTIONS>": true,
+		"<environment_context>x</environment_context> and what I say":                               false,
+		"what is <environment_context>x</environment_context>":                                      false,
+		"<environment_context> is open":                                                             false,
+		"# AGENTS.md instructions are missing":                                                      false,
+		"<div>x</div>":                                                                              false,
+		"":                                                                                          false,
+		"hello":                                                                                     false,
+	} {
+		if got := isMachineText(in); got != want {
+			t.Errorf("%q: %v", in, got)
+		}
+	}
+}
