@@ -416,7 +416,7 @@ func (s *docScan) list(first bool) error {
 				some, comma = true, false
 				continue
 			}
-			if s.codex || s.anchor == nil {
+			if s.anchor == nil {
 				s.rest(start, line)
 				return errStop
 			}
@@ -433,7 +433,7 @@ func (s *docScan) list(first bool) error {
 		err = s.value()
 		if err == nil {
 			some, comma = true, false
-			if lost && !s.over && !bytes.Contains(s.rec, []byte(`"mapping"`)) {
+			if lost && !s.over && !s.whole() {
 				s.keep = false
 				continue // part of the damaged one
 			}
@@ -453,17 +453,31 @@ func (s *docScan) list(first bool) error {
 			s.anchor = firstName(s.rec)
 		}
 		s.keep = false
-		if s.codex || s.over || s.anchor == nil {
+		if s.anchor == nil {
 			s.rest(s.start, s.line)
 			return errStop
 		}
 		lost, some = true, true
-		given := s.rec
+		given := s.rec // nothing when it was too long to be kept
 		s.rec = nil
 		if err := s.seek(s.start, s.line, given); err != nil {
 			return err
 		}
 	}
+}
+
+// whole reports whether what was cut out behind damage is a record, and not an
+// object from within the damaged one.
+func (s *docScan) whole() bool {
+	if !s.codex {
+		return bytes.Contains(s.rec, []byte(`"mapping"`))
+	}
+	for _, name := range []string{`"role"`, `"call_id"`, `"summary"`, `"action"`} {
+		if bytes.Contains(s.rec, []byte(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // firstName gives an object's first member name with its quotes.

@@ -102,3 +102,20 @@ func FuzzDocument(f *testing.F) {
 		cxRead(t, File{Origin: evidence.Codex, Rel: "rollout-x.json"}, data)
 	})
 }
+
+// TestDocumentItems loses one damaged item of an old rollout and no other.
+func TestDocumentItems(t *testing.T) {
+	item := func(role, text string) string {
+		return `{"type":"message","role":"` + role + `","content":[{"type":"input_text","text":"` + text + `"},{"type":"input_text","text":"more"}]}`
+	}
+	f := File{Origin: evidence.Codex, Rel: "rollout-2025-06-20-x.json"}
+	for _, bad := range []string{`{"type":"message","role":"user","content":[{"type":"input_text","text":"unen`, `{"type":"message","role":"us"er"}`, `{"type":"message"]`, `7`} {
+		doc := `{"session":{"id":"s","timestamp":"2025-06-20T08:00:00Z","instructions":""},"items":[` +
+			item("user", "one") + "," + bad + "," + item("assistant", "two") + "]}"
+		got := cxRead(t, f, []byte(doc))
+		if got.err != nil || len(got.entries) != 2 || got.entries[1].entry.Spans[0].Text != "two" || got.res.Counts.Malformed == 0 {
+			t.Errorf("%s: %v %s %+v", bad, got.err, cxShow(got), got.res.Counts)
+		}
+		cxRanges(t, []byte(doc), got)
+	}
+}
