@@ -96,10 +96,11 @@ func FuzzDocument(f *testing.F) {
 	for _, data := range gptFixtures(f) {
 		f.Add(data)
 	}
+	f.Add(cxFixture(f, "rollout-2025-06-20-0f2b6c1e-1111-4222-8333-444455556666.json"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := cxRead(t, File{Origin: evidence.ChatGPT, Rel: "conversations.json"}, data)
 		cxRanges(t, data, got)
-		cxRead(t, File{Origin: evidence.Codex, Rel: "rollout-x.json"}, data)
+		cxRanges(t, data, cxRead(t, File{Origin: evidence.Codex, Rel: "rollout-x.json"}, data))
 	})
 }
 
