@@ -1,5 +1,667 @@
 package transcript
 
-import "localmcp/mooncite/internal/evidence"
+import (
+	"bytes"
+	"hash/maphash"
+	"math"
+	"strconv"
+	"strings"
 
-var chatgptFormat = format{origin: evidence.ChatGPT}
+	"localmcp/mooncite/internal/evidence"
+)
+
+var chatgptFormat = format{
+	origin:  evidence.ChatGPT,
+	shape:   chatgptShape,
+	descend: func(string) bool { return true },
+	open:    openChatGPT,
+	decode:  decodeChatGPT,
+}
+
+// A Skipper is a parser that can pass over records unread: those for which the
+// function says true are counted and give no entries. The parser of ChatGPT
+// exports is one, so that unchanged conversations cost no parsing. The ids of a
+// skipped conversation are not known: that another one repeats them is not seen.
+type Skipper interface {
+	SetSkip(func(*Record) bool)
+}
+
+// chatgptShape takes the three names that exports use.
+func chatgptShape(rel string) Shape {
+	base := rel[strings.LastIndexByte(rel, '/')+1:]
+	if base == "conversation.json" || base == "conversations.json" {
+		return Document
+	}
+	n, ok := strings.CutPrefix(base, "conversations-")
+	if !ok {
+		return None
+	}
+	if n, ok = strings.CutSuffix(n, ".json"); !ok || n == "" || strings.Trim(n, "0123456789") != "" {
+		return None
+	}
+	return Document
+}
+
+func openChatGPT(_ File, state []byte) (Parser, error) {
+	if state != nil {
+		return nil, ErrRestart
+	}
+	return &chatgptParser{seed: maphash.MakeSeed(), seen: make(map[uint64]struct{})}, nil
+}
+
+func decodeChatGPT(_ File, r *Record) ([]Entry, error) {
+	c := readChat(r.Bytes)
+	if c.fault {
+		return nil, nil
+	}
+	out := c.entries()
+	have := make(map[string]bool, len(out))
+	kept := out[:0]
+	for _, e := range out {
+		if !have[e.ID] {
+			have[e.ID] = true
+			kept = append(kept, e)
+		}
+	}
+	return kept, nil
+}
+
+// A chatgptParser reads the conversations of one export file.
+type chatgptParser struct {
+	counts Counts
+	skip   func(*Record) bool
+	seed   maphash.Seed
+	seen   map[uint64]struct{} // message ids of the file
+	good   int64               // conversations, read or skipped
+	info   Info
+}
+
+// SetSkip says which conversations are passed over.
+func (p *chatgptParser) SetSkip(skip func(*Record) bool) { p.skip = skip }
+
+// Damaged counts what holds no conversation.
+func (p *chatgptParser) Damaged(line, start, n int64, oversized bool) {
+	p.counts.Skipped++
+	if oversized {
+		p.counts.Oversized++
+		return
+	}
+	p.counts.Malformed++
+	p.counts.Errors++
+}
+
+// Record takes the next conversation.
+func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) error {
+	p.counts.Records++
+	if p.skip != nil && p.skip(r) {
+		p.good++
+		p.info = Info{}
+		return nil
+	}
+	c := readChat(r.Bytes)
+	if c.fault {
+		p.counts.Skipped++
+		p.counts.Malformed++
+		p.counts.Errors++
+		return nil
+	}
+	p.good++
+	p.counts.Records += int64(len(c.nodes))
+	for name, n := range c.unknown {
+		if p.counts.Unknown == nil {
+			p.counts.Unknown = map[string]int64{}
+		}
+		if _, ok := p.counts.Unknown[name]; ok || len(p.counts.Unknown) < 64 {
+			p.counts.Unknown[name] += n
+		}
+	}
+	entries := c.entries()
+	p.info = Info{Session: c.id, Project: c.project(), Title: c.title, LastEntry: c.leaf}
+	for _, e := range entries {
+		p.counts.Eligible++
+		key := maphash.String(p.seed, e.ID)
+		if _, ok := p.seen[key]; ok {
+			p.counts.Skipped++
+			p.counts.Errors++
+			continue
+		}
+		p.seen[key] = struct{}{}
+		if err := emit(r, &e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish gives the result. Only a file of one conversation has a session of its
+// own; the entries of others carry theirs.
+func (p *chatgptParser) Finish(func(*Record, *Entry) error) (Result, error) {
+	if p.good == 0 && p.counts.Records > 0 {
+		return Result{}, &ErrUnsupported{Reason: "objects, but none is a conversation"}
+	}
+	res := Result{Counts: p.counts}
+	if p.good == 1 {
+		res.Info = p.info
+	}
+	return res, nil
+}
+
+var (
+	_ Parser  = (*chatgptParser)(nil)
+	_ Skipper = (*chatgptParser)(nil)
+)
+
+// A chat is one conversation taken apart.
+type chat struct {
+	id, title, current string
+	nodes              []chatNode
+	unknown            map[string]int64
+	leaf               string // id of the last entry of the current branch
+	fault              bool   // not a conversation
+}
+
+// A chatNode is one node of the mapping.
+type chatNode struct {
+	key, parent string
+	entry       Entry // without spans when the node says nothing
+}
+
+func (c *chat) project() string {
+	t := c.title
+	if strings.TrimSpace(t) == "" {
+		t = "ChatGPT"
+	}
+	return ProjectID(t, t)
+}
+
+// readChat takes a conversation apart in one pass.
+func readChat(src []byte) *chat {
+	c := &chat{}
+	w := newRawWalk(src)
+	defer w.free()
+	var id, conversationID []byte
+	mapping := false
+	if w.enter('{') {
+		for w.more() {
+			switch string(plainName(w.value())) {
+			case `"title"`:
+				c.title = unquote(w.value())
+			case `"id"`:
+				id = w.value()
+			case `"conversation_id"`:
+				conversationID = w.value()
+			case `"current_node"`, `"currentNode"`:
+				if v := w.value(); isString(v) {
+					c.current = unquote(v)
+				}
+			case `"mapping"`:
+				if !w.enter('{') {
+					w.value()
+					continue
+				}
+				mapping = true
+				for w.more() {
+					c.nodes = append(c.nodes, chatNode{key: unquote(w.value())})
+					c.node(w, &c.nodes[len(c.nodes)-1])
+				}
+			default:
+				w.value()
+			}
+		}
+	}
+	if c.id = unquote(conversationID); !evidence.IsIdentifier(c.id) {
+		c.id = unquote(id)
+	}
+	c.fault = !mapping || !w.done() || !evidence.IsIdentifier(c.id)
+	return c
+}
+
+func (c *chat) node(w *rawWalk, n *chatNode) {
+	if !w.enter('{') {
+		w.value()
+		return
+	}
+	for w.more() {
+		switch string(plainName(w.value())) {
+		case `"parent"`:
+			n.parent = unquote(w.value())
+		case `"message"`:
+			if w.enter('{') {
+				c.message(w, n)
+			} else {
+				w.value()
+			}
+		default:
+			w.value()
+		}
+	}
+}
+
+// A chatMessage is a message's raw fields.
+type chatMessage struct {
+	id, role, time, recipient                        []byte
+	kind, text, parts                                []byte
+	title, snippet, result, summary, name            []byte
+	profile, instructions, modelContext, contextData []byte
+	hidden, userSystem                               bool
+}
+
+func (c *chat) message(w *rawWalk, n *chatNode) {
+	var m chatMessage
+	for w.more() {
+		switch string(plainName(w.value())) {
+		case `"id"`:
+			m.id = w.value()
+		case `"create_time"`:
+			m.time = w.value()
+		case `"recipient"`:
+			m.recipient = w.value()
+		case `"author"`:
+			if !w.enter('{') {
+				w.value()
+				continue
+			}
+			for w.more() {
+				if string(plainName(w.value())) == `"role"` {
+					m.role = w.value()
+				} else {
+					w.value()
+				}
+			}
+		case `"content"`:
+			if !w.enter('{') {
+				w.value()
+				continue
+			}
+			for w.more() {
+				if to := m.contentField(plainName(w.value())); to != nil {
+					*to = w.value()
+				} else {
+					w.value()
+				}
+			}
+		case `"metadata"`:
+			m.metadata(w.value())
+		default:
+			w.value()
+		}
+	}
+	if w.bad {
+		return
+	}
+	id := unquote(m.id)
+	if !evidence.IsIdentifier(id) || !evidence.IsIdentifier(n.key) {
+		return
+	}
+	n.entry = Entry{ID: id, Kind: "message", Time: chatTime(m.time)}
+	if k := unquote(m.kind); evidence.IsKind(k) {
+		n.entry.Kind = k
+	}
+	n.entry.Spans = c.spans(&m, n.entry.Kind)
+}
+
+// metadata looks for the few members that count; most messages have none of them.
+func (m *chatMessage) metadata(raw []byte) {
+	if !isObject(raw) || !bytes.Contains(raw, []byte("is_visually_hidden_from")) && !bytes.Contains(raw, []byte("is_user_system_")) &&
+		!bytes.Contains(raw, []byte("user_context_message_")) {
+		return
+	}
+	w := newRawWalk(raw)
+	defer w.free()
+	w.enter('{')
+	for w.more() {
+		switch string(plainName(w.value())) {
+		case `"is_visually_hidden_from_conversation"`:
+			m.hidden = string(w.value()) == "true"
+		case `"is_user_system_message"`:
+			m.userSystem = string(w.value()) == "true"
+		case `"user_context_message_data"`:
+			m.contextData = w.value()
+		default:
+			w.value()
+		}
+	}
+}
+
+func (m *chatMessage) contentField(name []byte) *[]byte {
+	switch string(name) {
+	case `"content_type"`:
+		return &m.kind
+	case `"text"`:
+		return &m.text
+	case `"parts"`:
+		return &m.parts
+	case `"title"`:
+		return &m.title
+	case `"snippet"`:
+		return &m.snippet
+	case `"result"`:
+		return &m.result
+	case `"summary"`:
+		return &m.summary
+	case `"name"`:
+		return &m.name
+	case `"user_profile"`:
+		return &m.profile
+	case `"user_instructions"`:
+		return &m.instructions
+	case `"model_set_context"`:
+		return &m.modelContext
+	}
+	return nil
+}
+
+// spans gives what a message says. The earlier program took text, multimodal_text
+// and code of user and assistant; those keep their ordinals, the rest follows.
+func (c *chat) spans(m *chatMessage, kind string) []Span {
+	var sp spanner
+	said := unquote(m.role)
+	role, _ := evidence.ParseRole(said)
+	class := evidence.Dialogue
+	switch {
+	case role == evidence.System || role == evidence.Developer:
+		class = evidence.Boilerplate
+	case role == evidence.Tool || role == evidence.ToolResult:
+		role, class = evidence.Tool, evidence.ToolTraffic
+	case role == evidence.Assistant && isToolName(unquote(m.recipient)):
+		class = evidence.ToolTraffic
+	}
+	if m.hidden || m.userSystem {
+		class = evidence.Boilerplate
+		if role == evidence.User {
+			role = evidence.System
+		}
+	}
+	old := said == "user" || said == "assistant"
+	add := func(t string) {
+		switch {
+		case isPacked(t):
+		case old:
+			sp.dialogue(t, role, class)
+		case role == evidence.Tool:
+			sp.toolOutput(t, role)
+		default:
+			sp.extra(t, role, "", class)
+		}
+	}
+	more := func(raws ...[]byte) {
+		for _, raw := range raws {
+			t := unquote(raw)
+			switch {
+			case isPacked(t):
+			case class == evidence.Boilerplate:
+				sp.extra(t, role, "", class)
+			default:
+				sp.toolOutput(t, evidence.Tool)
+			}
+		}
+	}
+	context := func(raws ...[]byte) {
+		for _, raw := range raws {
+			sp.extra(unquote(raw), evidence.System, "", evidence.Boilerplate)
+		}
+	}
+	switch kind {
+	case "text", "multimodal_text", "code", "message":
+		if kind == "code" && class == evidence.Dialogue {
+			class = evidence.ToolTraffic
+		}
+		if kind == "message" {
+			old = false // the earlier program wanted a content type
+		}
+		if isString(m.text) {
+			add(unquote(m.text))
+		}
+		var prompts []string
+		chatParts(m.parts, add, func(prompt string) { prompts = append(prompts, prompt) })
+		for _, t := range prompts {
+			sp.extra(t, role, evidence.KindToolInput, max(class, evidence.ToolTraffic))
+		}
+		if strings.HasPrefix(unquote(m.recipient), "canmore.") {
+			canvas(&sp, m, role)
+		}
+	case "execution_output", "citable_code_output", "computer_output":
+		more(m.text)
+	case "tether_quote", "sonic_webpage":
+		more(m.title, m.text, m.snippet)
+	case "tether_browsing_display":
+		more(m.result, m.summary)
+	case "system_error":
+		more(m.name, m.text)
+	case "user_editable_context":
+		context(m.profile, m.instructions)
+	case "model_editable_context":
+		context(m.modelContext)
+	case "thoughts", "reasoning_recap", "super_widget", "app_pairing_content":
+	default:
+		if c.unknown == nil {
+			c.unknown = map[string]int64{}
+		}
+		if _, ok := c.unknown[kind]; ok || len(c.unknown) < 64 {
+			c.unknown[kind]++
+		}
+	}
+	if isObject(m.contextData) {
+		if vs, ok := stringsIn(m.contextData, evidence.MaxToolInputs, func(s string) bool { return s != "" }); ok {
+			for _, t := range vs {
+				sp.extra(t, evidence.System, "", evidence.Boilerplate)
+			}
+		}
+	}
+	return sp.spans()
+}
+
+// isToolName reports whether a recipient is a tool.
+func isToolName(recipient string) bool {
+	return recipient != "" && recipient != "all" && recipient != "user" && recipient != "assistant"
+}
+
+// chatParts gives the texts of a content's parts in order, and the prompts of
+// pictures that were made.
+func chatParts(raw []byte, text, prompt func(string)) {
+	if !isArray(raw) {
+		return
+	}
+	w := newRawWalk(raw)
+	defer w.free()
+	w.enter('[')
+	for w.more() {
+		if w.dec.PeekKind() == '"' {
+			text(unquote(w.value()))
+			continue
+		}
+		if !w.enter('{') {
+			w.value()
+			continue
+		}
+		var t, meta []byte
+		for w.more() {
+			switch string(plainName(w.value())) {
+			case `"text"`:
+				t = w.value()
+			case `"metadata"`:
+				meta = w.value()
+			default:
+				w.value()
+			}
+		}
+		if isString(t) {
+			text(unquote(t))
+		}
+		if p := unquote(memberOf(memberOf(meta, `"dalle"`), `"prompt"`)); p != "" {
+			prompt(p)
+		}
+	}
+}
+
+// memberOf gives a member of a raw object; name carries its quotes.
+func memberOf(raw []byte, name string) (v []byte) {
+	if !isObject(raw) {
+		return nil
+	}
+	w := newRawWalk(raw)
+	defer w.free()
+	w.enter('{')
+	for w.more() {
+		if string(plainName(w.value())) == name {
+			v = w.value()
+		} else {
+			w.value()
+		}
+	}
+	if !w.done() {
+		return nil
+	}
+	return v
+}
+
+// canvas adds the document that stands as JSON in a message to the canvas tool.
+func canvas(sp *spanner, m *chatMessage, role evidence.Role) {
+	add := func(t string) {
+		b := []byte(strings.TrimSpace(t))
+		body := unquote(memberOf(b, `"content"`))
+		name := unquote(memberOf(b, `"name"`))
+		for _, v := range []string{name, body} {
+			sp.extra(v, role, evidence.KindToolInput, evidence.ToolTraffic)
+		}
+		w := newRawWalk(memberOf(b, `"updates"`))
+		defer w.free()
+		if len(w.src) == 0 || !w.enter('[') {
+			return
+		}
+		for w.more() {
+			sp.extra(unquote(memberOf(w.value(), `"replacement"`)), role, evidence.KindToolInput, evidence.ToolTraffic)
+		}
+	}
+	if isString(m.text) {
+		add(unquote(m.text))
+	}
+	chatParts(m.parts, add, func(string) {})
+}
+
+// chatTime reads float seconds.
+func chatTime(raw []byte) int64 {
+	if len(raw) == 0 || len(raw) > 64 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return evidence.NoTime
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || math.Abs(f) > 8.64e12 {
+		return evidence.NoTime
+	}
+	return int64(math.Round(f * 1000))
+}
+
+// entries gives the entries in the mapping's order, with parents and branch.
+func (c *chat) entries() []Entry {
+	at := make(map[string]int, len(c.nodes))
+	for i := range c.nodes {
+		at[c.nodes[i].key] = i
+	}
+	on, leaf := c.branch(at)
+	project := c.project()
+	above := c.ancestors(at)
+	if leaf >= 0 && len(c.nodes[leaf].entry.Spans) == 0 {
+		leaf = above[leaf]
+	}
+	if leaf >= 0 {
+		c.leaf = c.nodes[leaf].entry.ID
+	}
+	var out []Entry
+	for i := range c.nodes {
+		e := c.nodes[i].entry
+		if len(e.Spans) == 0 {
+			continue
+		}
+		e.Session, e.Project, e.Off = c.id, project, !on[i]
+		if a := above[i]; a >= 0 && c.nodes[a].entry.ID != e.ID {
+			e.Parent = c.nodes[a].entry.ID
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// up gives the parent of a node, or -1.
+func (c *chat) up(at map[string]int, i int) int {
+	if p := c.nodes[i].parent; p != "" {
+		if j, ok := at[p]; ok && j != i {
+			return j
+		}
+	}
+	return -1
+}
+
+// ancestors gives for every node the nearest one above it that says something, or
+// -1. Every node is walked over once, however deep the tree; a cycle ends a walk.
+func (c *chat) ancestors(at map[string]int) []int {
+	const open, none = -2, -1
+	found := make([]int, len(c.nodes))
+	for i := range found {
+		found[i] = open
+	}
+	var path []int
+	for i := range c.nodes {
+		path = path[:0]
+		j, result := i, none
+		for found[j] == open {
+			found[j] = none // met again: a cycle
+			path = append(path, j)
+			k := c.up(at, j)
+			if k < 0 {
+				break
+			}
+			j = k
+		}
+		// From the top down; the top's own answer is known or none.
+		if n := len(path); n > 0 && j != path[n-1] {
+			result = found[j]
+			if len(c.nodes[j].entry.Spans) > 0 {
+				result = j
+			}
+		}
+		for n := len(path) - 1; n >= 0; n-- {
+			found[path[n]] = result
+			if len(c.nodes[path[n]].entry.Spans) > 0 {
+				result = path[n]
+			}
+		}
+	}
+	return found
+}
+
+// branch marks the nodes from the current one up to the root. When the current one
+// is not told or not there, the newest leaf counts as it; -1 when there is none.
+func (c *chat) branch(at map[string]int) (on []bool, leaf int) {
+	on = make([]bool, len(c.nodes))
+	leaf, ok := at[c.current]
+	if c.current == "" || !ok {
+		inner := make([]bool, len(c.nodes))
+		for i := range c.nodes {
+			if len(c.nodes[i].entry.Spans) == 0 {
+				continue
+			}
+			for j := c.up(at, i); j >= 0 && !inner[j]; j = c.up(at, j) {
+				inner[j] = true
+			}
+		}
+		leaf = -1
+		for _, all := range []bool{false, true} { // in a cycle nothing is a leaf
+			for i := range c.nodes {
+				e := &c.nodes[i].entry
+				if len(e.Spans) == 0 || inner[i] && !all {
+					continue
+				}
+				if leaf < 0 || e.Time >= c.nodes[leaf].entry.Time {
+					leaf = i
+				}
+			}
+			if leaf >= 0 {
+				break
+			}
+		}
+	}
+	for i := leaf; i >= 0 && !on[i]; i = c.up(at, i) {
+		on[i] = true
+	}
+	return on, leaf
+}
