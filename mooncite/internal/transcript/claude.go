@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"localmcp/mooncite/internal/evidence"
@@ -57,12 +58,15 @@ type claudeState struct {
 	Title      string     `json:"title,omitempty"`
 	Named      bool       `json:"named,omitempty"` // the title was given by a person
 	Compaction int64      `json:"compaction,omitempty"`
-	Queue      []heldTurn `json:"queue,omitempty"`
+	Queue      []heldTurn `json:"queue,omitempty"`   // still waiting
+	Removed    []heldTurn `json:"removed,omitempty"` // taken out, not yet surely gone
 }
 
 // A heldTurn is text typed while the model was busy. It is cited only when it was
-// taken out of the queue again: else it comes once more as a user record.
+// taken out of the queue and did not become a user record or an attachment by the
+// time the model speaks again.
 type heldTurn struct {
+	Given   bool            `json:"given,omitempty"` // to emit, by an earlier Finish
 	Line    int64           `json:"line"`
 	Start   int64           `json:"start"`
 	End     int64           `json:"end"`
@@ -436,6 +440,11 @@ func (p *claudeParser) Record(r *Record, emit func(*Record, *Entry) error) error
 	}
 	at := p.tree.add(m.id, parent, n)
 	e, ok := m.entry(r)
+	if len(p.s.Queue)+len(p.s.Removed) > 0 {
+		if err := p.settle(m.kind, &e, emit); err != nil {
+			return err
+		}
+	}
 	if !ok {
 		return nil
 	}
@@ -507,7 +516,7 @@ func (p *claudeParser) loose(r *Record, m *claudeRecord, emit func(*Record, *Ent
 			return p.give(r, &e, false, -1, emit)
 		}
 	case "queue-operation":
-		return p.queue(r, m, emit)
+		p.queue(r, m)
 	default:
 		if claudeKnown(m.kind) == notKnown {
 			p.unknown(m.kind)
@@ -517,13 +526,13 @@ func (p *claudeParser) loose(r *Record, m *claudeRecord, emit func(*Record, *Ent
 }
 
 // queue follows what is typed while the model is busy.
-func (p *claudeParser) queue(r *Record, m *claudeRecord, emit func(*Record, *Entry) error) error {
+func (p *claudeParser) queue(r *Record, m *claudeRecord) {
+	n := 0
 	switch op := m.raw.member("operation"); {
 	case op.is("enqueue"):
 		e, ok := m.entry(r)
 		if !ok || len(p.s.Queue) >= maxHeld {
-			// Without text it holds the place of something that has none.
-			e = Entry{}
+			e = Entry{} // it only holds the place of something without text
 		}
 		p.s.Queue = append(p.s.Queue, heldTurn{Line: r.Line, Start: r.Start, End: r.End, Digest: r.Digest, Project: p.s.Project, Entry: e})
 		if len(p.s.Queue) > 4*maxHeld {
@@ -534,51 +543,89 @@ func (p *claudeParser) queue(r *Record, m *claudeRecord, emit func(*Record, *Ent
 			p.s.Queue = p.s.Queue[1:]
 		}
 	case op.is("remove"):
-		return p.unqueue(1, m.raw.member("content").str(), emit)
+		n = 1
 	case op.is("popAll"):
-		return p.unqueue(len(p.s.Queue), "", emit)
+		n = len(p.s.Queue)
+	}
+	for ; n > 0 && len(p.s.Queue) > 0; n-- {
+		at := 0
+		if text := m.raw.member("content").str(); text != "" {
+			at = max(0, slices.IndexFunc(p.s.Queue, func(h heldTurn) bool { return h.says(text) }))
+		}
+		if h := p.s.Queue[at]; len(h.Entry.Spans) > 0 {
+			p.s.Removed = append(p.s.Removed, h)
+		}
+		p.s.Queue = slices.Delete(p.s.Queue, at, at+1)
+	}
+}
+
+func (h *heldTurn) says(text string) bool {
+	return len(h.Entry.Spans) > 0 && strings.TrimSpace(h.Entry.Spans[0].Text) == strings.TrimSpace(text)
+}
+
+// settle compares held turns with the next turn of the conversation: what comes
+// again as a record of its own is not cited twice.
+func (p *claudeParser) settle(kind string, e *Entry, emit func(*Record, *Entry) error) error {
+	if kind == "assistant" {
+		return p.release(false, emit)
+	}
+	if len(e.Spans) == 0 || kind != "user" && kind != "attachment" {
+		return nil
+	}
+	text := e.Spans[0].Text
+	if i := slices.IndexFunc(p.s.Removed, func(h heldTurn) bool { return h.says(text) }); i >= 0 {
+		if p.s.Removed[i].Given {
+			return ErrRestart
+		}
+		p.s.Removed = slices.Delete(p.s.Removed, i, i+1)
+		return nil
+	}
+	for i := range p.s.Queue {
+		if p.s.Queue[i].says(text) {
+			p.s.Queue[i].Entry = Entry{}
+			return nil
+		}
 	}
 	return nil
 }
 
-// unqueue gives out n held turns: the one with that text, else the oldest.
-func (p *claudeParser) unqueue(n int, text string, emit func(*Record, *Entry) error) error {
-	for ; n > 0 && len(p.s.Queue) > 0; n-- {
-		at := 0
-		if text != "" {
-			for i, h := range p.s.Queue {
-				if len(h.Entry.Spans) > 0 && h.Entry.Spans[0].Text == text {
-					at = i
-					break
-				}
-			}
-		}
-		h := p.s.Queue[at]
-		p.s.Queue = append(p.s.Queue[:at:at], p.s.Queue[at+1:]...)
-		if len(h.Entry.Spans) == 0 {
+// release emits the turns that were taken out of the queue; keep when the file may
+// still show that one of them was sent after all.
+func (p *claudeParser) release(keep bool, emit func(*Record, *Entry) error) error {
+	for i := range p.s.Removed {
+		h := &p.s.Removed[i]
+		if h.Given {
 			continue
 		}
+		h.Given = true
 		p.n.Eligible++
-		h.Entry.Project = h.Project
+		e := h.Entry
+		e.Project = h.Project
 		r := Record{Line: h.Line, Start: h.Start, End: h.End, Digest: h.Digest}
-		if err := p.give(&r, &h.Entry, false, -1, emit); err != nil {
+		if err := p.give(&r, &e, false, -1, emit); err != nil {
 			return err
 		}
 	}
+	if !keep {
+		p.s.Removed = nil
+	}
 	return nil
 }
 
-func (p *claudeParser) Finish(func(*Record, *Entry) error) (Result, error) {
+func (p *claudeParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 	var res Result
+	if err := p.release(true, emit); err != nil {
+		return res, err
+	}
 	res.OffBranch, res.Relabel = p.tree.labels()
 	p.s.Tree = p.tree.state()
 	held := 0
-	for _, h := range p.s.Queue {
+	for _, h := range slices.Concat(p.s.Queue, p.s.Removed) {
 		for _, s := range h.Entry.Spans {
 			held += len(s.Text)
 		}
 	}
-	if held <= maxHeldBytes && len(p.s.Queue) <= maxHeld {
+	if held <= maxHeldBytes && len(p.s.Queue)+len(p.s.Removed) <= maxHeld {
 		res.State = saveState(&p.s)
 	}
 	res.Counts = p.n

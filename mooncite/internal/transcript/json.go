@@ -371,11 +371,22 @@ func sealed(name []byte) bool {
 	return false
 }
 
-// texts gives the strings inside v in their order, at most *left of them and not
-// from deeper than people nest things.
-func texts(v value, left *int, add func(value)) { textsAt(v, left, 16, add) }
+// structural reports whether a member only says what its neighbours are.
+func structural(name []byte) bool {
+	switch string(name) {
+	case "type", "id", "role", "name", "toolName", "toolCallId", "mimeType", "customType":
+		return true
+	}
+	return sealed(name)
+}
 
-func textsAt(v value, left *int, depth int, add func(value)) {
+// texts gives the strings inside v in their order, at most *left of them, not from
+// members that skip names, and not from deeper than people nest things.
+func texts(v value, left *int, skip func([]byte) bool, add func(value)) {
+	textsAt(v, left, 16, skip, add)
+}
+
+func textsAt(v value, left *int, depth int, skip func([]byte) bool, add func(value)) {
 	switch {
 	case *left <= 0 || depth == 0 || len(v) == 0:
 	case v[0] == '"':
@@ -388,8 +399,8 @@ func textsAt(v value, left *int, depth int, add func(value)) {
 			if *left <= 0 {
 				return
 			}
-			if !sealed(name) {
-				textsAt(m, left, depth-1, add)
+			if !skip(name) {
+				textsAt(m, left, depth-1, skip, add)
 			}
 		}
 	case v[0] == '[':
@@ -397,7 +408,7 @@ func textsAt(v value, left *int, depth int, add func(value)) {
 			if *left <= 0 {
 				return
 			}
-			textsAt(e, left, depth-1, add)
+			textsAt(e, left, depth-1, skip, add)
 		}
 	}
 }

@@ -188,11 +188,11 @@ func (m *piRecord) messageSpans(s *spanner) {
 			toolText(v, func(t string) { s.toolOld(t, evidence.ToolResult) })
 		})
 		left := evidence.MaxToolInputs
-		texts(msg.member("nestedCalls"), &left, func(v value) { addToolOutput(s, v, evidence.ToolResult) })
+		texts(msg.member("nestedCalls"), &left, structural, func(v value) { addToolOutput(s, v, evidence.ToolResult) })
 	case "system":
 		say(evidence.System, evidence.Boilerplate)
 		left := maxSections
-		texts(msg.member("sections"), &left, func(v value) {
+		texts(msg.member("sections"), &left, structural, func(v value) {
 			s.extra(v.str(), evidence.System, "", evidence.Boilerplate)
 		})
 	case "developer":
@@ -214,7 +214,7 @@ func (m *piRecord) messageSpans(s *spanner) {
 	case "fileMention":
 		say(evidence.System, evidence.ToolTraffic)
 		left := evidence.MaxToolInputs
-		texts(msg.member("files"), &left, func(v value) { addToolOutput(s, v, evidence.System) })
+		texts(msg.member("files"), &left, structural, func(v value) { addToolOutput(s, v, evidence.System) })
 	default:
 		as, _ := evidence.ParseRole(role)
 		say(as, evidence.ToolTraffic)
@@ -227,7 +227,7 @@ const maxSections = 64
 // addToolInput adds the text values of one tool call's arguments.
 func addToolInput(s *spanner, arguments value) {
 	left := evidence.MaxToolInputs
-	texts(arguments, &left, func(v value) { toolText(v, s.toolInput) })
+	texts(arguments, &left, sealed, func(v value) { toolText(v, s.toolInput) })
 }
 
 func addToolOutput(s *spanner, v value, role evidence.Role) {
@@ -406,8 +406,9 @@ func (p *piParser) Finish(func(*Record, *Entry) error) (Result, error) {
 	}
 	if p.file.Origin == evidence.OMP && depth(p.file.Rel) > 2 {
 		res.Info.Subagent = true
-		if res.Info.Parent == "" {
-			res.Info.Parent = sessionOf(path.Base(path.Dir(p.file.Rel)) + ".jsonl")
+		// The directory bears the name of the file of the session that started it.
+		if dir := path.Base(path.Dir(p.file.Rel)); res.Info.Parent == "" && strings.Contains(dir, "_") {
+			res.Info.Parent = sessionOf(dir + ".jsonl")
 		}
 	}
 	return res, nil

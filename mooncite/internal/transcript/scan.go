@@ -184,19 +184,16 @@ func (s *lineScanner) salvage(line, start int64, b []byte) error {
 			i += n
 			continue
 		}
-		// The next record begins at the last brace before the fault, inside what
-		// looked like a string; or else at some brace after it.
+		// What could begin the next record is any brace behind this one. When the
+		// tries so far were dear, the likeliest: the last one before the fault, which
+		// stands inside what looked like a string, or else the first one after it.
 		next := -1
-		if i+n < len(b) {
-			next = bytes.LastIndexByte(b[i+1:i+n+1], '{')
-		}
-		if next < 0 && i+n+1 < len(b) {
+		if budget > 8*len(b) || i+n >= len(b) {
+			next = bytes.IndexByte(b[i+1:], '{')
+		} else if next = bytes.LastIndexByte(b[i+1:i+n+1], '{'); next < 0 {
 			if next = bytes.IndexByte(b[i+n+1:], '{'); next >= 0 {
 				next += n
 			}
-		}
-		if i+n >= len(b) { // the whole rest could go on: look inside it
-			next = bytes.IndexByte(b[i+1:], '{')
 		}
 		if next < 0 {
 			break

@@ -102,7 +102,8 @@ type Result struct {
 	// entry is not on the path from the leaf to the root.
 	OffBranch Bits
 	// Relabel says that entries emitted before the resumed state changed their
-	// branch: the caller reads the file anew for labels.
+	// branch: the caller reads the file anew and takes labels, Info and State from
+	// that reading.
 	Relabel bool
 	// State resumes a parser behind the last record read. nil: this file can only
 	// be read from its beginning (ChatGPT exports, documents).
