@@ -113,6 +113,9 @@ type claudeRecord struct {
 	cwd, session, fork                 value
 	message, result                    value // message and toolUseResult
 	raw                                value
+
+	group   string // message.id of an answer
+	results bool   // nothing but tool results
 }
 
 func readClaude(raw value) claudeRecord {
@@ -216,8 +219,13 @@ func (m *claudeRecord) turn(s *spanner) {
 			content = v
 		case "model":
 			synthetic = v.is("<synthetic>")
+		case "id":
+			if id := v.str(); m.kind == "assistant" && len(id) <= evidence.MaxIdentifier {
+				m.group = id
+			}
 		}
 	}
+	m.results = m.kind == "user" && content.isArray()
 	say := func(v value) {
 		switch {
 		case m.kind == "assistant" && synthetic:
@@ -236,7 +244,9 @@ func (m *claudeRecord) turn(s *spanner) {
 		say(content)
 		return
 	}
+	blocks := 0
 	for block := range content.elements() {
+		blocks++
 		var kind, text, input, inner, source, title value
 		for name, v := range block.members() {
 			switch string(name) {
@@ -254,6 +264,7 @@ func (m *claudeRecord) turn(s *spanner) {
 				title = v
 			}
 		}
+		m.results = m.results && kind.is("tool_result")
 		switch {
 		case kind.is("text"):
 			if text.isString() {
@@ -274,6 +285,7 @@ func (m *claudeRecord) turn(s *spanner) {
 			}
 		}
 	}
+	m.results = m.results && blocks > 0
 }
 
 // isResult reports whether a block's type is one of the kinds of tool results.
@@ -367,24 +379,14 @@ func (m *claudeRecord) attachment(s *spanner) {
 	})
 }
 
-// side reports whether nobody speaks in the record: see [tree].
+// side reports whether nobody speaks in the record: see [tree]. It is known once
+// the text was read.
 func (m *claudeRecord) side() bool {
 	switch m.kind {
 	case "assistant":
 		return false
 	case "user":
-		if m.meta {
-			return true
-		}
-		content := m.message.member("content")
-		any := false
-		for block := range content.elements() {
-			if !block.member("type").is("tool_result") {
-				return false
-			}
-			any = true
-		}
-		return any
+		return m.meta || m.results
 	case "system":
 		return m.subtype != "compact_boundary"
 	}
@@ -432,14 +434,8 @@ func (p *claudeParser) Record(r *Record, emit func(*Record, *Entry) error) error
 	if boundary && p.tree.find(parent) < outside {
 		parent = p.tree.leaf // a compaction never cuts the branch
 	}
-	n := node{side: m.side(), sub: m.sub && !claudeSubagent(p.file)}
-	if m.kind == "assistant" {
-		if id := m.message.member("id").str(); id != "" && len(id) <= evidence.MaxIdentifier {
-			n.group = id
-		}
-	}
-	at := p.tree.add(m.id, parent, n)
 	e, ok := m.entry(r)
+	at := p.tree.add(m.id, parent, node{group: m.group, side: m.side(), sub: m.sub && !claudeSubagent(p.file)})
 	if len(p.s.Queue)+len(p.s.Removed) > 0 {
 		if err := p.settle(m.kind, &e, emit); err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"localmcp/mooncite/internal/evidence"
 )
 
-// How JSON is read here: a record is checked once, as a whole, by jsontext
-// ([checker]); after that its members are found by skipping over what is not
+// How JSON is read here: a record is checked once, as a whole ([checker]: jsontext,
+// behind a quick look that knows most good records for good); after that its members are found by skipping over what is not
 // wanted, at the speed of a byte search, and only wanted strings are unescaped.
 // Nothing below trusts that the check was made: on bytes that are not JSON the
 // walk ends early, it never panics.
@@ -33,6 +33,13 @@ var checkOptions = []jsontext.Options{jsontext.AllowInvalidUTF8(true), jsontext.
 // value's end; when b does not begin with a whole value, the offset at which that
 // showed.
 func (c *checker) value(b []byte) (n int, ok bool) {
+	if n = quick(b); n >= 0 {
+		return n, true
+	}
+	return c.slow(b)
+}
+
+func (c *checker) slow(b []byte) (n int, ok bool) {
 	c.buf = *bytes.NewBuffer(b)
 	if c.dec == nil {
 		c.dec = jsontext.NewDecoder(&c.buf, checkOptions...)
@@ -82,14 +89,26 @@ func space(b []byte, i int) int {
 
 // stringEnd returns the offset behind the string that begins at i, or -1.
 func stringEnd(b []byte, i int) int {
-	for j := i + 1; ; {
+	j := i + 1
+	for stop := min(len(b), j+24); j < stop; j++ { // names and short values
+		switch b[j] {
+		case '"':
+			return j + 1
+		case '\\':
+			j++
+		}
+	}
+	if j >= len(b) {
+		return -1
+	}
+	for from := j; ; {
 		k := bytes.IndexByte(b[j:], '"')
 		if k < 0 {
 			return -1
 		}
 		j += k
 		n := 0
-		for j-1-n > i && b[j-1-n] == '\\' {
+		for j-1-n >= from && b[j-1-n] == '\\' {
 			n++
 		}
 		j++

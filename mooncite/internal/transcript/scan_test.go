@@ -236,6 +236,11 @@ func FuzzWalk(f *testing.F) {
 		texts(trim(b), &left, func([]byte) bool { return false }, func(v value) { got = append(got, v.str()) })
 		var c checker
 		v := trim(b)
+		if n := quick(v); n >= 0 {
+			if m, ok := c.slow(v); !ok || n != m {
+				t.Fatalf("%q: quick says %d, jsontext %d %v", v, n, m, ok)
+			}
+		}
 		if n, ok := c.value(v); !ok || n != len(v) {
 			return
 		}
