@@ -276,7 +276,8 @@ func (m *claudeRecord) turn(s *spanner) {
 			had := len(s.new)
 			addResult(s, inner)
 			if len(s.new) == had && kind.is("tool_result") {
-				addRichResult(s, m.result)
+				// The second, richer form is read only when the block has no text.
+				addResult(s, m.result)
 			}
 		case kind.is("document"):
 			if source.member("type").is("text") {
@@ -293,11 +294,22 @@ func isResult(kind value) bool {
 	return kind.isString() && strings.HasSuffix(string(kind[1:len(kind)-1]), "tool_result")
 }
 
-// addResult adds the content of a result block: text, and what a web search names.
-func addResult(s *spanner, content value) {
-	if content.isString() {
+// addResult adds the content of a result block: text, the streams of a command, and
+// what a web search names.
+func addResult(s *spanner, content value) { addResultAt(s, content, 4) }
+
+func addResultAt(s *spanner, content value, depth int) {
+	switch {
+	case depth == 0:
+	case content.isString():
 		addToolOutput(s, content, evidence.Tool)
-		return
+	case content.isObject():
+		for name, m := range content.members() {
+			switch string(name) {
+			case "stdout", "stderr", "output", "result", "content", "file":
+				addResultAt(s, m, depth-1)
+			}
+		}
 	}
 	left := evidence.MaxToolInputs
 	for block := range content.elements() {
@@ -308,27 +320,6 @@ func addResult(s *spanner, content value) {
 			left--
 			addToolOutput(s, block.member("title"), evidence.Tool)
 			addToolOutput(s, block.member("url"), evidence.Tool)
-		}
-	}
-}
-
-// addRichResult adds the text of toolUseResult, the second form of a result, which
-// is read only when the block has none.
-func addRichResult(s *spanner, v value) {
-	if v.isString() {
-		addToolOutput(s, v, evidence.Tool)
-		return
-	}
-	if v.isArray() {
-		addResult(s, v)
-		return
-	}
-	for name, m := range v.members() {
-		switch string(name) {
-		case "stdout", "stderr", "output", "result", "content":
-			addResult(s, m)
-		case "file":
-			addToolOutput(s, m.member("content"), evidence.Tool)
 		}
 	}
 }

@@ -96,6 +96,7 @@ func claudeParts(text string) []part {
 func wrapped(text string) (part, bool) {
 	out := part{text, evidence.System, "", evidence.Boilerplate}
 	var input, output, other bool
+	class := evidence.Boilerplate
 	rest := strings.TrimSpace(text)
 	for rest != "" {
 		if rest[0] != '<' {
@@ -115,11 +116,16 @@ func wrapped(text string) (part, bool) {
 			input = true
 		case "bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr":
 			output = true
+		case "command-name", "command-message", "command-args", "task-notification", "teammate-message", "user-memory-input":
+			// Somebody's act, if not a person's own words.
+			class = evidence.ToolTraffic
+			other = true
 		default:
 			other = true
 		}
 		rest = strings.TrimSpace(rest[end+len(name)+3:])
 	}
+	out.class = class
 	switch {
 	case !input && !output && !other:
 		return out, false
