@@ -278,6 +278,7 @@ func (m *claudeRecord) turn(s *spanner) {
 			if len(s.new) == had && kind.is("tool_result") {
 				// The second, richer form is read only when the block has no text.
 				addResult(s, m.result)
+				m.result = nil
 			}
 		case kind.is("document"):
 			if source.member("type").is("text") {
@@ -352,22 +353,36 @@ func (m *claudeRecord) notice(s *spanner) {
 	}
 }
 
-// attachment gives the text a person typed while the model was busy. All other
-// attachments are what the program adds by itself.
+// attachment gives the text of an attachment: what a person typed while the model
+// was busy, files a person pointed at, and what hooks and memory files put in. The
+// many others repeat what the program knows by itself.
 func (m *claudeRecord) attachment(s *spanner) {
 	a := m.raw.member("attachment")
-	if !a.member("type").is("queued_command") {
-		return
+	switch kind := a.member("type").str(); {
+	case kind == "queued_command":
+		eachText(a.member("prompt"), func(v value) {
+			if m.meta {
+				s.extra(v.str(), evidence.System, "", evidence.Boilerplate)
+				return
+			}
+			for _, part := range claudeParts(v.str()) {
+				s.extra(part.text, part.role, part.kind, part.class)
+			}
+		})
+	case kind == "file", kind == "edited_text_file", kind == "selected_lines_in_ide":
+		addToolOutput(s, a.member("filename"), evidence.Tool)
+		addToolOutput(s, a.member("snippet"), evidence.Tool)
+		addResult(s, a.member("content"))
+	case kind == "nested_memory", strings.HasPrefix(kind, "hook_"):
+		left := evidence.MaxToolInputs
+		for _, name := range []string{"content", "stdout", "stderr"} {
+			texts(a.member(name), &left, structural, func(v value) {
+				toolText(v, func(t string) {
+					s.new = headTail(s.new, t, Span{Role: evidence.System, Class: evidence.Boilerplate})
+				})
+			})
+		}
 	}
-	eachText(a.member("prompt"), func(v value) {
-		if m.meta {
-			s.extra(v.str(), evidence.System, "", evidence.Boilerplate)
-			return
-		}
-		for _, part := range claudeParts(v.str()) {
-			s.extra(part.text, part.role, part.kind, part.class)
-		}
-	})
 }
 
 // side reports whether nobody speaks in the record: see [tree]. It is known once

@@ -183,6 +183,7 @@ func (m *piRecord) messageSpans(s *spanner) {
 				addToolInput(s, block.member("arguments"))
 			}
 		}
+		s.extra(msg.member("errorMessage").str(), evidence.System, "", evidence.ToolTraffic)
 	case "toolResult":
 		eachText(content, func(v value) {
 			toolText(v, func(t string) { s.toolOld(t, evidence.ToolResult) })
@@ -192,9 +193,11 @@ func (m *piRecord) messageSpans(s *spanner) {
 	case "system":
 		say(evidence.System, evidence.Boilerplate)
 		left := maxSections
-		texts(msg.member("sections"), &left, structural, func(v value) {
-			s.extra(v.str(), evidence.System, "", evidence.Boilerplate)
-		})
+		section := func(v value) { s.extra(v.str(), evidence.System, "", evidence.Boilerplate) }
+		if content.isObject() {
+			texts(content, &left, structural, section)
+		}
+		texts(msg.member("sections"), &left, structural, section)
 	case "developer":
 		say(evidence.Developer, evidence.Boilerplate)
 	case "custom", "hookMessage":
