@@ -142,16 +142,33 @@ func (m *piRecord) spans() []Span {
 
 // eachText gives the texts of a content: a string, or the text blocks of an array.
 func eachText(content value, add func(value)) {
+	eachBlock(content, func(kind, text, _ value) {
+		if kind.is("text") {
+			add(text)
+		}
+	})
+}
+
+// eachBlock gives the blocks of a content by type, text and arguments, each in one
+// pass; a content that is a string comes as a text block.
+func eachBlock(content value, do func(kind, text, arguments value)) {
 	if content.isString() {
-		add(content)
+		do(value(`"text"`), content, nil)
 		return
 	}
 	for block := range content.elements() {
-		if block.member("type").is("text") {
-			if t := block.member("text"); t.isString() {
-				add(t)
+		var kind, text, arguments value
+		for name, v := range block.members() {
+			switch string(name) {
+			case "type":
+				kind = v
+			case "text":
+				text = v
+			case "arguments":
+				arguments = v
 			}
 		}
+		do(kind, text, arguments)
 	}
 }
 
@@ -161,13 +178,17 @@ func (m *piRecord) messageSpans(s *spanner) {
 		return
 	}
 	var role string
-	var content value
+	var content, nested, failed value
 	for name, v := range msg.members() {
 		switch string(name) {
 		case "role":
 			role = v.str()
 		case "content":
 			content = v
+		case "nestedCalls":
+			nested = v
+		case "errorMessage":
+			failed = v
 		}
 	}
 	say := func(as evidence.Role, class evidence.Class) {
@@ -177,19 +198,21 @@ func (m *piRecord) messageSpans(s *spanner) {
 	case "user":
 		say(evidence.User, evidence.Dialogue)
 	case "assistant":
-		say(evidence.Assistant, evidence.Dialogue)
-		for block := range content.elements() {
-			if block.member("type").is("toolCall") {
-				addToolInput(s, block.member("arguments"))
+		eachBlock(content, func(kind, text, arguments value) {
+			switch {
+			case kind.is("text"):
+				s.dialogue(text.str(), evidence.Assistant, evidence.Dialogue)
+			case kind.is("toolCall"):
+				addToolInput(s, arguments)
 			}
-		}
-		s.extra(msg.member("errorMessage").str(), evidence.System, "", evidence.ToolTraffic)
+		})
+		s.extra(failed.str(), evidence.System, "", evidence.ToolTraffic)
 	case "toolResult":
 		eachText(content, func(v value) {
 			toolText(v, func(t string) { s.toolOld(t, evidence.ToolResult) })
 		})
 		left := evidence.MaxToolInputs
-		texts(msg.member("nestedCalls"), &left, structural, func(v value) { addToolOutput(s, v, evidence.ToolResult) })
+		texts(nested, &left, structural, func(v value) { addToolOutput(s, v, evidence.ToolResult) })
 	case "system":
 		say(evidence.System, evidence.Boilerplate)
 		left := maxSections
