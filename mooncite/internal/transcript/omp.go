@@ -7,7 +7,7 @@ import (
 )
 
 // ompFormat: <project>/<name>.jsonl, and below <project>/<name>/ the transcripts of
-// the helpers that session started. Everything inside is read as Pi's.
+// the sub-agents that session started. Everything inside is read as Pi's.
 var ompFormat = format{
 	origin: evidence.OMP,
 	shape: func(rel string) Shape {
