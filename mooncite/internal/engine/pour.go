@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"localmcp/internal/fault"
+	"localmcp/internal/safefile"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
 	"localmcp/mooncite/internal/source"
@@ -126,7 +127,7 @@ func (r *reading) more(unit int64) error {
 }
 
 // fail keeps what a source had and notes why the file is not read.
-func (r *reading) fail(id source.Identity, seen int64, cause error) (*accepted, error) {
+func (r *reading) fail(id safefile.Identity, seen int64, cause error) (*accepted, error) {
 	root := &r.t.w.root
 	if r.src == nil {
 		r.src = &index.Source{Origin: root.Origin, Root: root.Digest, Rel: r.t.Rel}
@@ -148,7 +149,7 @@ func (r *reading) fail(id source.Identity, seen int64, cause error) (*accepted, 
 	return r.done(id, seen), nil
 }
 
-func (r *reading) done(id source.Identity, seen int64) *accepted {
+func (r *reading) done(id safefile.Identity, seen int64) *accepted {
 	return &accepted{w: r.t.w, known: source.Known{Rel: r.t.Rel, ID: id, SeenNS: seen}}
 }
 

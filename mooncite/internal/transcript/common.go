@@ -130,7 +130,9 @@ func (s *spanner) spans() []Span {
 // headTail adds the whole of a short text, else its head and its tail as two
 // spans, each contiguous in the record, and the middle as hidden ones.
 func (s *spanner) headTail(to []Span, text string, like Span) []Span {
-	text = strings.ToValidUTF8(text, "\uFFFD")
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
 	if len(text) <= evidence.MaxToolBytes {
 		return chunk(to, text, like)
 	}

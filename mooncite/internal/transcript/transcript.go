@@ -14,6 +14,8 @@ type Record struct {
 	End    int64 // offset after its last byte; the line end is not part of it
 	Bytes  []byte
 	Digest evidence.Digest // SHA-256 of Bytes
+
+	checked bool // Scan found Bytes to be one whole JSON object
 }
 
 // Entry is one turn, or part of one, that can be cited.
@@ -50,7 +52,7 @@ type File struct {
 
 // Counts adds up what a parser met, as status reports it.
 type Counts struct {
-	Lines     int64            // physical lines
+	Lines     int64            // physical lines; the caller takes it from [Scan]'s position, parsers leave it 0
 	Records   int64            // JSON objects
 	Eligible  int64            // records that gave or could give an entry
 	Skipped   int64            // records or lines passed over for a fault
@@ -104,7 +106,8 @@ type Result struct {
 	// entry is not on the path from the leaf to the root.
 	OffBranch Bits
 	// Relabel says that entries emitted before the resumed state changed their
-	// branch: the caller reads the file anew for labels.
+	// branch: the caller reads the file anew and takes labels, Info and State from
+	// that reading.
 	Relabel bool
 	// State resumes a parser behind the last record read. nil: this file can only
 	// be read from its beginning (ChatGPT exports, documents).
