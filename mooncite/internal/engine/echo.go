@@ -3,6 +3,7 @@ package engine
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -11,24 +12,28 @@ const echoWindow = 4096
 
 // Headings of rendered answers, this program's and the earlier one's. Each is the
 // whole grammar of a heading, so that a text which only names one is no echo.
-var echoHeadings = regexp.MustCompile(`(?m)^[ \t>]*(?:` + strings.Join([]string{
-	`Mooncite recall: (?:matches|weak_leads|no_match|inconclusive|invalid_scope|unavailable); conclusive=(?:true|false);`,
-	`Mooncite inspection: (?:verified|stale|missing|excluded|corrupt|unavailable);`,
-	`Mooncite status: (?:ready|degraded|unavailable);`,
-	`(?:Weak evidence leads|Evidence) for “[^”]{0,2200}”: ?\[(?:full_verified|append_trusted); (?:complete|partial) coverage`,
-	`No evidence matched “[^”]{0,2200}”\. ?\[(?:full_verified|append_trusted); (?:complete|partial) coverage`,
-	`Mooncite evidence is unavailable for “[^”]{0,2200}”\.`,
-	`Verified evidence mooncite:(?:pi|omp|claude-code|codex|chatgpt):[0-9a-f:]+:$`,
-	`Evidence mooncite:\S+: (?:stale|missing|excluded|corrupt|unavailable)\.`,
-	`Mooncite is (?:ready|unavailable) \((?:current|last_good|unavailable), `,
-	`Mooncite learned-memory (?:recall|inspection|write|delete)(?: failed\.|:)`,
-	`Derived Mooncite memories for “[^”]{0,2200}” \(interpretations, not source evidence\):`,
-	`(?:Derived memory|Stored derived memory|Deleted derived memory) mooncite-memory:[0-9a-f-]{36}`,
-}, "|") + `)`)
+var echoHeadings = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t>]*(?:` + strings.Join([]string{
+		`Mooncite recall: (?:matches|weak_leads|no_match|inconclusive|invalid_scope|unavailable); conclusive=(?:true|false);`,
+		`Mooncite inspection: (?:verified|stale|missing|excluded|corrupt|unavailable);`,
+		`Mooncite status: (?:ready|degraded|unavailable);`,
+		`(?:Weak evidence leads|Evidence) for “[^”]*”: ?\[(?:full_verified|append_trusted); (?:complete|partial) coverage`,
+		`No evidence matched “[^”]*”\. ?\[(?:full_verified|append_trusted); (?:complete|partial) coverage`,
+		`Mooncite evidence is unavailable for “[^”]*”\.`,
+		`Verified evidence mooncite:(?:pi|omp|claude-code|codex|chatgpt):[0-9a-f:]+:$`,
+		`Evidence mooncite:\S+: (?:stale|missing|excluded|corrupt|unavailable)\.`,
+		`Mooncite is (?:ready|unavailable) \((?:current|last_good|unavailable), `,
+		`Mooncite learned-memory (?:recall|inspection|write|delete)(?: failed\.|:)`,
+		`Derived Mooncite memories for “[^”]*” \(interpretations, not source evidence\):`,
+		`(?:Derived memory|Stored derived memory|Deleted derived memory) mooncite-memory:[0-9a-f-]{36}`,
+	}, "|") + `)`)
+})
 
 // Structured answers as clients store them: their fields in the order in which this
 // program writes them.
-var echoStructures = regexp.MustCompile(`^\s*\{\s*"outcome":\s*"[a-z_]+",\s*(?:"conclusive":\s*(?:true|false),\s*)?"meaning":\s*"`)
+var echoStructures = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*\{\s*"outcome":\s*"[a-z_]+",\s*(?:"conclusive":\s*(?:true|false),\s*)?"meaning":\s*"`)
+})
 
 // escapes are line breaks as rendered answers show them, or as JSON strings hold them.
 var escapes = strings.NewReplacer(`\u{a}`, "\n", `\u{d}`, "\n", `\n`, "\n")
@@ -45,8 +50,8 @@ func isEcho(text string) bool {
 	if !strings.Contains(text, "ooncite") {
 		return false
 	}
-	if echoStructures.MatchString(text) && strings.Contains(text, "mooncite") {
+	if echoStructures().MatchString(text) && strings.Contains(text, "mooncite") {
 		return true
 	}
-	return echoHeadings.MatchString(text) || strings.Contains(text, `\`) && echoHeadings.MatchString(escapes.Replace(text))
+	return echoHeadings().MatchString(text) || strings.Contains(text, `\`) && echoHeadings().MatchString(escapes.Replace(text))
 }

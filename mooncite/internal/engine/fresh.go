@@ -308,4 +308,3 @@ func (e *Engine) vanishedRoots(f *freshness, s *index.Snapshot) []*index.Source 
 	}
 	return out
 }
-

@@ -682,7 +682,9 @@ type admitted struct {
 	all  bool      // a document: the end of the file counts, whatever it is
 }
 
-func newAdmitted(in io.Reader, h hash.Hash) *admitted { return &admitted{in: in, hash: h, mark: clone(h)} }
+func newAdmitted(in io.Reader, h hash.Hash) *admitted {
+	return &admitted{in: in, hash: h, mark: clone(h)}
+}
 
 func clone(h hash.Hash) hash.Hash {
 	c, err := h.(hash.Cloner).Clone()

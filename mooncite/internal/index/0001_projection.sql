@@ -33,7 +33,7 @@ CREATE TABLE sources (
 -- A unit is what is replaced as a whole: a JSONL file, or one conversation of an export.
 CREATE TABLE units (
   id      INTEGER PRIMARY KEY,
-  source  INTEGER NOT NULL REFERENCES sources (id),
+  source  INTEGER NOT NULL REFERENCES sources (id) DEFERRABLE INITIALLY DEFERRED,
   session TEXT NOT NULL,
   start   INTEGER NOT NULL, size INTEGER NOT NULL, line INTEGER NOT NULL, -- where its spans' ranges count from
   digest  BLOB NOT NULL,    -- SHA-256 of a conversation's bytes; empty for files
