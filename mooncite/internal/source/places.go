@@ -20,7 +20,7 @@ type Places struct {
 // A Registration is an origin and the directory its history is in.
 type Registration struct {
 	Origin evidence.Origin
-	Root   string // absolute, normalised
+	Dir    string // absolute, normalised
 }
 
 // PlacesOf reads the environment: HOME, PI_AGENT_DIR, PI_CODING_AGENT_DIR (OMP),
@@ -78,7 +78,7 @@ func PlacesOf(env map[string]string) (Places, error) {
 		p.known[filepath.Join(home, ".codex", name)] = true
 	}
 	for _, a := range auto {
-		p.known[a.Root] = true
+		p.known[a.Dir] = true
 	}
 	if env["MOONCITE_AUTO_SOURCES"] != "0" {
 		p.automatic = auto
@@ -90,5 +90,5 @@ func PlacesOf(env map[string]string) (Places, error) {
 // alone, so that registering it by hand or switching automatic roots off changes no
 // citation.
 func (p Places) countsAsAutomatic(r Registration) bool {
-	return r.Origin != evidence.Pi && r.Origin != evidence.OMP && p.known[r.Root]
+	return r.Origin != evidence.Pi && r.Origin != evidence.OMP && p.known[r.Dir]
 }

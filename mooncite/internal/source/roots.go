@@ -58,7 +58,7 @@ func (p Places) Resolve() Set {
 				continue // registered and automatic, or two variables that lead to one place
 			}
 			auto := p.countsAsAutomatic(r)
-			root := Root{Registration: r, Digest: evidence.RootDigest(r.Root, auto), Automatic: auto, Registered: byHand}
+			root := Root{Registration: r, Digest: evidence.RootDigest(r.Dir, auto), Automatic: auto, Registered: byHand}
 			root.State, root.Problem, root.Remedy = p.judge(r)
 			s.Roots = append(s.Roots, root)
 		}
@@ -78,8 +78,8 @@ func (s Set) cover(r *Root) {
 	if r.State != Refused || r.Problem.Code != RootUnavailable {
 		return
 	}
-	end, err := filepath.EvalSymlinks(r.Root)
-	if err != nil || end == r.Root {
+	end, err := filepath.EvalSymlinks(r.Dir)
+	if err != nil || end == r.Dir {
 		return
 	}
 	if slices.ContainsFunc(s.Roots, func(o Root) bool { return o.State == Usable && o.Registration == Registration{r.Origin, end} }) {
@@ -89,11 +89,11 @@ func (s Set) cover(r *Root) {
 
 // judge looks at one root.
 func (p Places) judge(r Registration) (State, *fault.Error, string) {
-	if overlap(r.Root, p.StateDir) {
+	if overlap(r.Dir, p.StateDir) {
 		return Refused, fault.New(Configuration, "a %s root overlaps mooncite's own state directory", r.Origin).
 			WithHint("set MOONCITE_STATE_DIR to a directory outside every root"), ""
 	}
-	dir, err := safefile.OpenRoot(r.Root, safefile.RefuseLinks)
+	dir, err := safefile.OpenRoot(r.Dir, safefile.RefuseLinks)
 	if err == nil {
 		dir.Close()
 	}
@@ -102,7 +102,7 @@ func (p Places) judge(r Registration) (State, *fault.Error, string) {
 	case err == nil:
 		return Usable, nil, ""
 	case errors.As(err, &link):
-		end, err := filepath.EvalSymlinks(r.Root)
+		end, err := filepath.EvalSymlinks(r.Dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return Missing, nil, ""
 		}
@@ -117,7 +117,7 @@ func (p Places) judge(r Registration) (State, *fault.Error, string) {
 		return Refused, fault.From(err), ""
 	case errors.Is(err, fs.ErrPermission):
 		return Refused, fault.Wrap(RootUnavailable, err, "a %s root cannot be read: permission denied", r.Origin).
-			WithHint("give yourself permission to read it"), "chmod u+rx " + quote(r.Root)
+			WithHint("give yourself permission to read it"), "chmod u+rx " + quote(r.Dir)
 	case errors.Is(err, safefile.ErrNotDirectory):
 		return Refused, fault.Wrap(RootUnavailable, err, "a %s root is not a directory", r.Origin).
 			WithHint("put a directory in its place"), ""

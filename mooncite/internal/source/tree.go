@@ -41,13 +41,13 @@ func (s Set) Open(i int, rules Rules) (*Tree, error) {
 	if r.State != Usable {
 		return nil, fault.New(RootUnavailable, "a %s root cannot be read", r.Origin).WithHint("see mooncite status")
 	}
-	dir, err := safefile.OpenRoot(r.Root, safefile.RefuseLinks)
+	dir, err := safefile.OpenRoot(r.Dir, safefile.RefuseLinks)
 	if err != nil {
 		return nil, fault.Wrap(RootUnavailable, err, "a %s root cannot be opened", r.Origin).WithHint("see mooncite status")
 	}
 	t := &Tree{Root: r, dir: dir, rules: rules.orTranscript()}
 	for _, o := range s.Roots[:i] {
-		if o.State == Usable && (within(o.Registration.Root, r.Registration.Root) || within(r.Registration.Root, o.Registration.Root)) {
+		if o.State == Usable && (within(o.Dir, r.Dir) || within(r.Dir, o.Dir)) {
 			t.earlier = append(t.earlier, o)
 		}
 	}
@@ -66,7 +66,7 @@ func (t *Tree) StoredPath(rel string) string { return evidence.StoredPath(t.Orig
 // claimed reports whether an earlier root gives the file out already.
 func (t *Tree) claimed(rel string) bool {
 	for _, o := range t.earlier {
-		below, ok := strings.CutPrefix(strings.TrimSuffix(t.Registration.Root, "/")+"/"+rel, strings.TrimSuffix(o.Registration.Root, "/")+"/")
+		below, ok := strings.CutPrefix(strings.TrimSuffix(t.Dir, "/")+"/"+rel, strings.TrimSuffix(o.Dir, "/")+"/")
 		if !ok || t.rules.Shape(transcript.File{Origin: o.Origin, Rel: below}) == transcript.None {
 			continue
 		}

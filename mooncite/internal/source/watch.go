@@ -172,7 +172,7 @@ func (w *Watch) look(n *node, out *[]Change) bool {
 		w.lose(n, err)
 		return false
 	}
-	if !n.sure || st.Identity != n.id || n.fail != nil {
+	if !n.sure || st.Identity != n.id {
 		if !w.read(n, dir) {
 			return false
 		}
@@ -210,10 +210,8 @@ func (l *leaf) kind(now safefile.Identity) Kind {
 }
 
 // old reports whether an identity was old enough, when it was taken, to tell a later
-// change.
-func old(id safefile.Identity, seen int64) bool {
-	return max(id.MtimeNS, id.CtimeNS)+int64(granule) <= seen
-}
+// change. Only the change time counts: programs can set the other to any date.
+func old(id safefile.Identity, seen int64) bool { return id.CtimeNS+int64(granule) <= seen }
 
 // lose handles a directory that cannot be opened. One that is gone takes its files
 // with it; one that is only closed keeps them.
@@ -225,7 +223,7 @@ func (w *Watch) lose(n *node, err error) {
 		}
 		return
 	}
-	n.fail = w.failure(n.rel, Discovery, err, "cannot be opened")
+	n.fail, n.sure = w.failure(n.rel, Discovery, err, "cannot be opened"), false
 }
 
 // drop forgets a directory and all below it; what was accepted there is lost.
@@ -236,7 +234,7 @@ func (w *Watch) drop(n *node) {
 		for _, l := range n.files {
 			w.miss(n, l)
 		}
-		n.files, n.subs = nil, nil
+		n.files, n.subs, n.sure = nil, nil, false
 		delete(w.dirs, n.rel)
 	}
 }
@@ -256,7 +254,7 @@ func (w *Watch) read(n *node, dir *safefile.Root) bool {
 		if notThere(err) {
 			w.lose(n, err)
 		} else {
-			n.fail = w.failure(n.rel, Discovery, err, "cannot be read")
+			n.fail, n.sure = w.failure(n.rel, Discovery, err, "cannot be read"), false
 		}
 		return false
 	}
@@ -285,8 +283,8 @@ func (w *Watch) read(n *node, dir *safefile.Root) bool {
 			s := subs[rel]
 			if s == nil {
 				s = &node{rel: rel, depth: n.depth + 1}
-				w.dirs[rel] = s
 			}
+			w.dirs[rel] = s
 			delete(subs, rel)
 			n.subs = append(n.subs, s)
 		default:
