@@ -74,7 +74,7 @@ type node struct {
 
 // A leaf is a file found in a directory.
 type leaf struct {
-	name  string
+	rel   string
 	shape transcript.Shape
 	known bool // id and seen are those of an accepted read
 	id    safefile.Identity
@@ -101,6 +101,10 @@ func NewWatch(t *Tree, accepted []Known, now func() time.Time) *Watch {
 // again until [Watch.Accept] or [Watch.Forget] is called. Files below a directory that
 // cannot be read are left out, not removed. The error is ctx's.
 func (w *Watch) Changes(ctx context.Context) ([]Change, error) {
+	if err := w.tree.follow(); err != nil {
+		w.top.fail, w.top.sure = w.failure(".", Discovery, err, "cannot be opened"), false
+		return nil, ctx.Err()
+	}
 	var out []Change
 	if err := w.visit(ctx, w.top, &out); err != nil {
 		return nil, err
@@ -129,71 +133,67 @@ func (w *Watch) Accept(k Known) {
 func (w *Watch) Forget(rel string) { delete(w.lost, rel) }
 
 func (w *Watch) leaf(rel string) *leaf {
-	dir, base := ".", rel
-	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
-		dir, base = rel[:i], rel[i+1:]
-	}
-	n := w.dirs[dir]
+	n := w.dirs[parent(rel)]
 	if n == nil {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(n.files, base, func(l leaf, name string) int { return cmp.Compare(l.name, name) })
-	if !found {
-		return nil
+	if i, found := slices.BinarySearchFunc(n.files, rel, leaf.compare); found {
+		return &n.files[i]
 	}
-	return &n.files[i]
+	return nil
 }
+
+func (l leaf) compare(rel string) int { return cmp.Compare(l.rel, rel) }
 
 // visit looks at a directory, its files, and the directories in it.
 func (w *Watch) visit(ctx context.Context, n *node, out *[]Change) error {
+	root := w.tree.dir()
 	for stack := []*node{n}; len(stack) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if w.look(n, out) {
+		if w.look(root, n, out) {
 			stack = append(stack, n.subs...)
 		}
 	}
 	return nil
 }
 
-// look does one directory and reports whether those in it can be looked at.
-func (w *Watch) look(n *node, out *[]Change) bool {
-	dir, err := w.tree.dir.Sub(n.rel)
-	if err != nil {
-		w.lose(n, err)
-		return false
+// look does one directory and reports whether those in it can be looked at. They come
+// after it, so what Peek asks of it holds.
+func (w *Watch) look(root *safefile.Root, n *node, out *[]Change) bool {
+	st, err := root.Peek(n.rel)
+	if err == nil && st.Type != safefile.Directory {
+		err = safefile.ErrNotDirectory
 	}
-	defer dir.Close()
-	st, err := dir.Stat(".")
 	if err != nil {
 		w.lose(n, err)
 		return false
 	}
 	if !n.sure || st.Identity != n.id {
-		if !w.read(n, dir) {
+		if !w.read(root, n) {
 			return false
 		}
 	}
 	for i := range n.files {
 		l := &n.files[i]
-		st, err := dir.Stat(l.name)
+		st, err := root.Peek(l.rel)
 		switch {
 		case err == nil && st.Type == safefile.Regular:
 			if l.known && st.Identity == l.id && old(l.id, l.seen) {
 				continue
 			}
-			*out = append(*out, Change{Kind: l.kind(st.Identity), Rel: n.join(l.name), Shape: l.shape, ID: st.Identity})
+			*out = append(*out, Change{Kind: l.kind(st.Identity), Rel: l.rel, Shape: l.shape, ID: st.Identity})
 		case err == nil, notThere(err): // it went away since the names were read
 			n.sure = false
 			if l.known {
-				*out = append(*out, Change{Kind: Removed, Rel: n.join(l.name), ID: l.id})
+				*out = append(*out, Change{Kind: Removed, Rel: l.rel, ID: l.id})
 			}
 		default:
 			n.sure = false // the names are read again next time, and with them this file
-			n.fail = w.failure(n.join(l.name), Metadata, err, "cannot be looked at")
+			n.fail = w.failure(l.rel, Metadata, err, "cannot be looked at")
 		}
 	}
 	return true
@@ -232,24 +232,23 @@ func (w *Watch) drop(n *node) {
 		n := stack[len(stack)-1]
 		stack = append(stack[:len(stack)-1], n.subs...)
 		for _, l := range n.files {
-			w.miss(n, l)
+			w.miss(l)
 		}
 		n.files, n.subs, n.sure = nil, nil, false
 		delete(w.dirs, n.rel)
 	}
 }
 
-func (w *Watch) miss(n *node, l leaf) {
+func (w *Watch) miss(l leaf) {
 	if l.known {
-		rel := n.join(l.name)
-		w.lost[rel] = Known{rel, l.id, l.seen}
+		w.lost[l.rel] = Known{l.rel, l.id, l.seen}
 	}
 }
 
 // read reads the names of a directory anew and keeps what is known of them.
-func (w *Watch) read(n *node, dir *safefile.Root) bool {
+func (w *Watch) read(root *safefile.Root, n *node) bool {
 	at := w.now().UnixNano() // before the reading: what changes later must show
-	list, id, err := dir.ReadDir(".")
+	list, id, err := root.ReadDir(n.rel)
 	if err != nil {
 		if notThere(err) {
 			w.lose(n, err)
@@ -292,11 +291,11 @@ func (w *Watch) read(n *node, dir *safefile.Root) bool {
 			if shape == transcript.Packed && unpackedBeside(list, e.Name) || w.tree.claimed(rel) {
 				continue
 			}
-			n.files = append(n.files, w.found(rel, leaf{name: e.Name, shape: shape}, &before))
+			n.files = append(n.files, w.found(leaf{rel: rel, shape: shape}, before))
 		}
 	}
 	for _, l := range before {
-		w.miss(n, l)
+		w.miss(l)
 	}
 	for _, rel := range slices.Sorted(maps.Keys(subs)) {
 		w.drop(subs[rel])
@@ -306,16 +305,15 @@ func (w *Watch) read(n *node, dir *safefile.Root) bool {
 }
 
 // found gives a leaf what is known of it: both lists are sorted by name.
-func (w *Watch) found(rel string, l leaf, before *[]leaf) leaf {
-	i, ok := slices.BinarySearchFunc(*before, l.name, func(o leaf, name string) int { return cmp.Compare(o.name, name) })
-	if ok {
-		o := (*before)[i]
+func (w *Watch) found(l leaf, before []leaf) leaf {
+	if i, ok := slices.BinarySearchFunc(before, l.rel, leaf.compare); ok {
+		o := before[i]
 		l.known, l.id, l.seen = o.known, o.id, o.seen
-		(*before)[i].known = false // not missed
+		before[i].known = false // not missed
 		return l
 	}
-	if k, ok := w.lost[rel]; ok {
-		delete(w.lost, rel)
+	if k, ok := w.lost[l.rel]; ok {
+		delete(w.lost, l.rel)
 		l.known, l.id, l.seen = true, k.ID, k.SeenNS
 	}
 	return l
