@@ -207,7 +207,7 @@ func TestSeededWatch(t *testing.T) {
 
 func TestClosedDirectoryIsAFailureNotARemoval(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("root may read every directory; TestDepthLimit and the run as another user cover failures")
+		t.Skip("root may read every directory; TestUnreachableDirectory covers the same for root")
 	}
 	h := testenv.NewHome(t)
 	tree := claudeTree(t, h)
@@ -223,9 +223,37 @@ func TestClosedDirectoryIsAFailureNotARemoval(t *testing.T) {
 		}
 	}
 	must(t, os.Chmod(h.Path(".claude/projects/closed"), 0o700))
-	expect(t, w, "recheck closed/in/x.jsonl", "added open/y.jsonl")
+	expect(t, w, "replaced closed/in/x.jsonl", "added open/y.jsonl")
 	if r := w.Report(); len(r.Failures) != 0 {
 		t.Errorf("%+v", r.Failures)
+	}
+}
+
+// A path longer than the system takes in one call stands for every directory that
+// cannot be looked at, for root too.
+func TestUnreachableDirectory(t *testing.T) {
+	h := testenv.NewHome(t)
+	tree := claudeTree(t, h)
+	h.Write(t, ".claude/projects/open/y.jsonl", "")
+	name := strings.Repeat("n", 250)
+	dir, err := os.OpenRoot(h.Path(".claude/projects"))
+	must(t, err)
+	for range 20 {
+		must(t, dir.Mkdir(name, 0o700))
+		next, err := dir.OpenRoot(name)
+		must(t, err)
+		dir.Close()
+		dir = next
+	}
+	dir.Close()
+	known := strings.Repeat(name+"/", 18) + "known.jsonl"
+	w := source.NewWatch(tree, []source.Known{{Rel: known}, {Rel: "gone.jsonl"}}, later)
+	for range 2 {
+		expect(t, w, "removed gone.jsonl", "added open/y.jsonl")
+		r := w.Report()
+		if len(r.Failures) != 1 || r.Failures[0].Fault.Code != source.Discovery || strings.Contains(r.Failures[0].Fault.Msg, "/") {
+			t.Errorf("%+v", r.Failures)
+		}
 	}
 }
 
