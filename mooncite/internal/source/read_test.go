@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestDescribeShowsNoPath(t *testing.T) {
 	h := testenv.NewHome(t)
 	tree := claudeTree(t, h)
 	got := tree.Describe("-home-me-secret-project/x\n.jsonl")
-	if strings.Contains(got, "secret") || !strings.HasPrefix(got, "claude-code x") || len(got) != len("claude-code x\n.jsonl (01234567)") {
+	if !regexp.MustCompile(`^claude-code x\\u\{a\}\.jsonl \([0-9a-f]{8}\)$`).MatchString(got) {
 		t.Errorf("%q", got)
 	}
 }

@@ -79,12 +79,22 @@ func TestVariablesMoveRoots(t *testing.T) {
 
 func TestBadEnvironment(t *testing.T) {
 	h := testenv.NewHome(t)
+	must(t, os.MkdirAll(h.Path(".claude/projects"), 0o700))
 	h.Set("CODEX_HOME", "codex")
-	if _, err := source.PlacesOf(h.Env()); !errors.Is(err, source.Configuration) || !strings.Contains(err.Error(), "CODEX_HOME") {
-		t.Errorf("got %v", err)
+	s := places(t, h).Resolve()
+	_, r := rootAt(t, s, "codex/sessions")
+	if r.State != source.Refused || r.Problem.Code != source.Configuration || !strings.Contains(r.Problem.Hint, "CODEX_HOME") {
+		t.Errorf("%+v", r)
 	}
-	if _, err := source.PlacesOf(nil); !errors.Is(err, source.Configuration) || !strings.Contains(err.Error(), "HOME") {
-		t.Errorf("got %v", err)
+	if _, r := rootAt(t, s, h.Path(".claude/projects")); r.State != source.Usable {
+		t.Errorf("%+v", r)
+	}
+	for name, env := range map[string]map[string]string{
+		"HOME": nil, "MOONCITE_STATE_DIR": {"HOME": "/h", "MOONCITE_STATE_DIR": "state"},
+	} {
+		if _, err := source.PlacesOf(env); !errors.Is(err, source.Configuration) || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want something about %s", err, name)
+		}
 	}
 }
 
