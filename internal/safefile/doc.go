@@ -4,8 +4,8 @@
 // names relative to that descriptor, so that nobody can swap a directory for a
 // link between a check and the use of what was checked.
 //
-// What one may rely on: below a Root no symbolic link is ever followed and no ".."
-// is accepted; only regular files are opened, and a FIFO, a socket or a device is
+// What one may rely on: below a Root no symbolic link is ever followed (but by
+// [Root.Peek], which opens nothing) and no ".." is accepted; only regular files are opened, and a FIFO, a socket or a device is
 // refused at once and never waited for; reading leaves access times alone wherever
 // the system lets this user ask for that; names are bytes, so line feeds and
 // invalid UTF-8 are ordinary; [Root.WriteFileAtomic] shows a reader the old content

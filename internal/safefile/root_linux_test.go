@@ -180,6 +180,19 @@ func TestStatNeverFollows(t *testing.T) {
 				t.Errorf("Stat(%q).Type = %d, want %d", rel, got.Type, want)
 			}
 		}
+		a, err := r.Stat("a/link")
+		must(t, err)
+		b, err := r.Peek("a/link")
+		must(t, err)
+		if diff := cmp.Diff(a, b); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := r.Peek("a/x/y"); !errors.Is(err, safefile.ErrNotDirectory) {
+			t.Errorf("Peek below a file: %v", err)
+		}
+		if _, err := r.Peek("a/../a/x"); !errors.Is(err, safefile.ErrName) {
+			t.Errorf("Peek with ..: %v", err)
+		}
 		if _, err := r.Stat("ln/x"); !errors.Is(err, safefile.ErrNotDirectory) {
 			t.Errorf("Stat through a link: %v", err)
 		}
@@ -192,9 +205,9 @@ func TestStatNeverFollows(t *testing.T) {
 		if sub.Path() != filepath.Join(dir, "a") {
 			t.Errorf("Sub's path is %q", sub.Path())
 		}
-		a, err := sub.Stat("x")
+		a, err = sub.Stat("x")
 		must(t, err)
-		b, err := r.Stat("a/x")
+		b, err = r.Stat("a/x")
 		must(t, err)
 		if diff := cmp.Diff(a, b); diff != "" || a.Size != 5 || a.Hard != 1 || a.Mode != 0o600 {
 			t.Errorf("%+v differs: %s", a, diff)
@@ -313,6 +326,14 @@ func BenchmarkStat(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			if _, err := r.Stat(rels[i%n]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("peek", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if _, err := r.Peek(rels[i%n]); err != nil {
 				b.Fatal(err)
 			}
 		}

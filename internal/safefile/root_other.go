@@ -37,6 +37,9 @@ func (r *Root) Open(rel string) (*os.File, Identity, error) {
 // Stat answers NotSupported.
 func (r *Root) Stat(rel string) (Info, error) { return Info{}, notSupported() }
 
+// Peek answers NotSupported.
+func (r *Root) Peek(rel string) (Info, error) { return Info{}, notSupported() }
+
 // StatFile answers NotSupported.
 func StatFile(f *os.File) (Info, error) { return Info{}, notSupported() }
 

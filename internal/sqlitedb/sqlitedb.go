@@ -173,7 +173,8 @@ func (d *DB) connect(ctx context.Context) (*Conn, error) {
 }
 
 // Write runs f in a transaction that no other writer can come between; it is
-// committed when f returns nil and undone otherwise. Only one Write runs at a time.
+// committed when f returns nil and undone otherwise. Only one Write runs at a time, so
+// f must not call Write.
 func (d *DB) Write(ctx context.Context, f func(*Conn) error) error {
 	if err := d.spoiled(nil); err != nil {
 		return err
@@ -223,7 +224,8 @@ func (d *DB) spoiled(err error) error {
 }
 
 // Read runs f on one state of the database, which does not change while f runs. It
-// must be short: while it runs the log cannot be reset.
+// must be short: while it runs the log cannot be reset. As many Reads run at a time as
+// there are readers, so f should not call Read.
 func (d *DB) Read(ctx context.Context, f func(*Conn) error) error {
 	if err := d.spoiled(nil); err != nil {
 		return err

@@ -405,3 +405,55 @@ func TestManyStatements(t *testing.T) {
 		return nil
 	}))
 }
+
+func TestFullDiskLosesNothing(t *testing.T) {
+	d := open(t, place(t), options())
+	limit := func(pages string) {
+		must(t, d.Write(t.Context(), func(c *sqlitedb.Conn) error {
+			var n int
+			_, err := c.Row(t.Context(), "PRAGMA max_page_count="+pages, nil, &n)
+			return err
+		}))
+	}
+	limit("20") // as a full disk does, SQLite says SQLITE_FULL
+	err := add(t.Context(), d, strings.Repeat("x", 1<<20))
+	if !errors.Is(err, sqlitedb.Full) || fault.From(err).Hint == "" {
+		t.Fatalf("got %v", err)
+	}
+	if n := number(t, d, "SELECT count(*) FROM note"); n != 1 {
+		t.Errorf("%d notes", n)
+	}
+	limit("1000000")
+	must(t, add(t.Context(), d, "room again"))
+}
+
+func BenchmarkBulkInsert(b *testing.B) {
+	o := options()
+	o.Bulk = true
+	d, err := sqlitedb.Open(b.Context(), place(b), o)
+	must(b, err)
+	defer d.Close()
+	ctx := context.Background()
+	b.ReportAllocs()
+	must(b, d.Write(ctx, func(c *sqlitedb.Conn) error {
+		for b.Loop() {
+			if _, err := c.Exec(ctx, "INSERT INTO note(text, at) VALUES(?, ?)", "some words of a note", 7); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+func BenchmarkReadRow(b *testing.B) {
+	d := open(b, place(b), options())
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		must(b, d.Read(ctx, func(c *sqlitedb.Conn) error {
+			var text string
+			_, err := c.Row(ctx, "SELECT text FROM note WHERE id=?", []any{1}, &text)
+			return err
+		}))
+	}
+}

@@ -20,28 +20,25 @@ type Places struct {
 // A Registration is an origin and the directory its history is in.
 type Registration struct {
 	Origin evidence.Origin
-	Root   string // absolute, normalised
+	Dir    string // absolute, normalised
 }
 
 // PlacesOf reads the environment: HOME, PI_AGENT_DIR, PI_CODING_AGENT_DIR (OMP),
 // CODEX_HOME, CLAUDE_CONFIG_DIR, XDG_STATE_HOME, XDG_CONFIG_HOME, MOONCITE_STATE_DIR and
 // MOONCITE_AUTO_SOURCES. A relative XDG directory is ignored, as that standard asks;
-// any other relative directory, and a missing HOME, is a [Configuration] fault.
+// a relative directory of a client gives a refused root. A HOME that is missing, or
+// MOONCITE_STATE_DIR that is relative, is a [Configuration] fault.
 func PlacesOf(env map[string]string) (Places, error) {
 	home := env["HOME"]
 	if !filepath.IsAbs(home) {
 		return Places{}, fault.New(Configuration, "HOME is not set to an absolute path").
 			WithHint("set HOME to your home directory")
 	}
-	var bad error
 	dir := func(name, otherwise string) string {
-		v := env[name]
-		if v == "" {
-			v = filepath.Join(home, otherwise)
-		} else if !filepath.IsAbs(v) && bad == nil {
-			bad = fault.New(Configuration, "%s is not an absolute path", name).WithHint("set %s to an absolute path, or unset it", name)
+		if v := env[name]; v != "" {
+			return filepath.Clean(v)
 		}
-		return filepath.Clean(v)
+		return filepath.Join(home, otherwise)
 	}
 	xdg := func(name, otherwise string) string {
 		if v := env[name]; filepath.IsAbs(v) {
@@ -54,8 +51,12 @@ func PlacesOf(env map[string]string) (Places, error) {
 		ConfigDir: filepath.Join(xdg("XDG_CONFIG_HOME", ".config"), "mooncite"),
 		known:     map[string]bool{},
 	}
-	if env["MOONCITE_STATE_DIR"] != "" {
-		p.StateDir = dir("MOONCITE_STATE_DIR", "")
+	if v := env["MOONCITE_STATE_DIR"]; v != "" {
+		if !filepath.IsAbs(v) {
+			return Places{}, fault.New(Configuration, "MOONCITE_STATE_DIR is not an absolute path").
+				WithHint("set MOONCITE_STATE_DIR to an absolute path, or unset it")
+		}
+		p.StateDir = filepath.Clean(v)
 	}
 	p.fixed = []Registration{
 		{evidence.Pi, filepath.Join(dir("PI_AGENT_DIR", ".pi/agent"), "sessions")},
@@ -78,17 +79,17 @@ func PlacesOf(env map[string]string) (Places, error) {
 		p.known[filepath.Join(home, ".codex", name)] = true
 	}
 	for _, a := range auto {
-		p.known[a.Root] = true
+		p.known[a.Dir] = true
 	}
 	if env["MOONCITE_AUTO_SOURCES"] != "0" {
 		p.automatic = auto
 	}
-	return p, bad
+	return p, nil
 }
 
 // countsAsAutomatic says how a root stands in its digest (decision 2.7): by its path
 // alone, so that registering it by hand or switching automatic roots off changes no
 // citation.
 func (p Places) countsAsAutomatic(r Registration) bool {
-	return r.Origin != evidence.Pi && r.Origin != evidence.OMP && p.known[r.Root]
+	return r.Origin != evidence.Pi && r.Origin != evidence.OMP && p.known[r.Dir]
 }

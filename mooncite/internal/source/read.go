@@ -28,7 +28,7 @@ type File struct {
 // file any more (fs.ErrNotExist when it is gone) and [ReadOrParse] otherwise.
 func (t *Tree) OpenFile(rel string) (*File, error) {
 	seen := time.Now().UnixNano() // before the look: a change between the two must not be trusted
-	f, id, err := t.dir.Open(rel)
+	f, id, err := t.dir().Open(rel)
 	switch {
 	case gone(err):
 		return nil, fault.Wrap(Changed, err, "%s is gone", t.Describe(rel)).WithHint("ask again: the next look finds what took its place")
@@ -64,7 +64,7 @@ func (r full) ReadAt(p []byte, off int64) (int, error) {
 func (f *File) Verify() (untouched bool, err error) {
 	for _, look := range []func() (safefile.Info, error){
 		func() (safefile.Info, error) { return safefile.StatFile(f.f) },
-		func() (safefile.Info, error) { return f.tree.dir.Stat(f.rel) },
+		func() (safefile.Info, error) { return f.tree.dir().Stat(f.rel) },
 	} {
 		st, err := look()
 		if err != nil || st.Type != safefile.Regular || !st.SameFile(f.ID) || st.Size < f.ID.Size {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"path"
+	"strings"
 
 	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/evidence"
@@ -20,7 +21,11 @@ const (
 )
 
 // Describe names a file or directory below a root for people: origin, base name and
-// eight hex digits, never a path.
+// eight hex digits, never a path. It is one line, whatever the name holds.
 func Describe(o evidence.Origin, rootDigest, rel string) string {
-	return string(o) + " " + evidence.Visible(path.Base(rel)) + " (" + evidence.ShortName(evidence.StoredPath(o, rootDigest, rel)) + ")"
+	name := oneLine.Replace(evidence.Visible(path.Base(rel)))
+	return string(o) + " " + name + " (" + evidence.ShortName(evidence.StoredPath(o, rootDigest, rel)) + ")"
 }
+
+// oneLine escapes what evidence.Visible leaves, in its form.
+var oneLine = strings.NewReplacer("\n", `\u{a}`, "\t", `\u{9}`)

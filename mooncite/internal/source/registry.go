@@ -66,7 +66,7 @@ func (p Places) Registered() ([]Registration, error) {
 // without a link, that does not overlap the state directory. Adding what is there
 // already changes nothing.
 func (p Places) Register(ctx context.Context, r Registration) error {
-	if why := badRegistration(string(r.Origin), r.Root); why != "" {
+	if why := badRegistration(string(r.Origin), r.Dir); why != "" {
 		return fault.New(Configuration, "the source cannot be added: %s", why).WithHint("give one of %s and the directory's absolute path", originNames())
 	}
 	if state, problem, _ := p.judge(r); problem != nil {
@@ -195,7 +195,7 @@ func encodeRegistry(list []Registration) []byte {
 	version, entries := registryVersion, make([]registryEntry, len(list))
 	for i := range list {
 		origin := string(list[i].Origin)
-		entries[i] = registryEntry{&origin, &list[i].Root}
+		entries[i] = registryEntry{&origin, &list[i].Dir}
 	}
 	data, err := json.Marshal(registryFile{&version, &entries}, jsontext.WithIndent("  "))
 	if err != nil {
@@ -206,7 +206,7 @@ func encodeRegistry(list []Registration) []byte {
 
 func sortRegistrations(list []Registration) {
 	slices.SortFunc(list, func(a, b Registration) int {
-		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Root, b.Root))
+		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Dir, b.Dir))
 	})
 }
 

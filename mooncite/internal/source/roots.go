@@ -58,7 +58,7 @@ func (p Places) Resolve() Set {
 				continue // registered and automatic, or two variables that lead to one place
 			}
 			auto := p.countsAsAutomatic(r)
-			root := Root{Registration: r, Digest: evidence.RootDigest(r.Root, auto), Automatic: auto, Registered: byHand}
+			root := Root{Registration: r, Digest: evidence.RootDigest(r.Dir, auto), Automatic: auto, Registered: byHand}
 			root.State, root.Problem, root.Remedy = p.judge(r)
 			s.Roots = append(s.Roots, root)
 		}
@@ -78,8 +78,8 @@ func (s Set) cover(r *Root) {
 	if r.State != Refused || r.Problem.Code != RootUnavailable {
 		return
 	}
-	end, err := filepath.EvalSymlinks(r.Root)
-	if err != nil || end == r.Root {
+	end, err := filepath.EvalSymlinks(r.Dir)
+	if err != nil || end == r.Dir {
 		return
 	}
 	if slices.ContainsFunc(s.Roots, func(o Root) bool { return o.State == Usable && o.Registration == Registration{r.Origin, end} }) {
@@ -89,11 +89,15 @@ func (s Set) cover(r *Root) {
 
 // judge looks at one root.
 func (p Places) judge(r Registration) (State, *fault.Error, string) {
-	if overlap(r.Root, p.StateDir) {
+	if !filepath.IsAbs(r.Dir) {
+		return Refused, fault.New(Configuration, "the directory set for %s is not an absolute path", r.Origin).
+			WithHint("set %s to an absolute path, or unset it", variables[r.Origin]), ""
+	}
+	if overlap(r.Dir, p.StateDir) {
 		return Refused, fault.New(Configuration, "a %s root overlaps mooncite's own state directory", r.Origin).
 			WithHint("set MOONCITE_STATE_DIR to a directory outside every root"), ""
 	}
-	dir, err := safefile.OpenRoot(r.Root, safefile.RefuseLinks)
+	dir, err := safefile.OpenRoot(r.Dir, safefile.RefuseLinks)
 	if err == nil {
 		dir.Close()
 	}
@@ -102,7 +106,7 @@ func (p Places) judge(r Registration) (State, *fault.Error, string) {
 	case err == nil:
 		return Usable, nil, ""
 	case errors.As(err, &link):
-		end, err := filepath.EvalSymlinks(r.Root)
+		end, err := filepath.EvalSymlinks(r.Dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return Missing, nil, ""
 		}
@@ -110,14 +114,14 @@ func (p Places) judge(r Registration) (State, *fault.Error, string) {
 		if err != nil {
 			return Refused, problem.WithHint("look where the link leads"), ""
 		}
-		return Refused, problem.WithHint("%s", p.linkHint(r.Origin)), p.linkRemedy(r.Origin, end)
+		return Refused, problem.WithHint("%s", linkHint(r.Origin)), linkRemedy(r.Origin, end)
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing, nil, ""
 	case errors.Is(err, safefile.NotSupported):
 		return Refused, fault.From(err), ""
 	case errors.Is(err, fs.ErrPermission):
 		return Refused, fault.Wrap(RootUnavailable, err, "a %s root cannot be read: permission denied", r.Origin).
-			WithHint("give yourself permission to read it"), "chmod u+rx " + quote(r.Root)
+			WithHint("give yourself permission to read it"), "chmod u+rx " + quote(r.Dir)
 	case errors.Is(err, safefile.ErrNotDirectory):
 		return Refused, fault.Wrap(RootUnavailable, err, "a %s root is not a directory", r.Origin).
 			WithHint("put a directory in its place"), ""
@@ -126,24 +130,23 @@ func (p Places) judge(r Registration) (State, *fault.Error, string) {
 		WithHint("look at the disk it is on"), ""
 }
 
+// variables move the roots of an origin.
+var variables = map[evidence.Origin]string{
+	evidence.Pi: "PI_AGENT_DIR", evidence.OMP: "PI_CODING_AGENT_DIR", evidence.Claude: "CLAUDE_CONFIG_DIR", evidence.Codex: "CODEX_HOME",
+}
+
 // linkHint and linkRemedy say how to reach the real directory: sources.json takes
 // three origins, the other two have a variable.
-func (p Places) linkHint(o evidence.Origin) string {
-	switch o {
-	case evidence.Pi:
-		return "set PI_AGENT_DIR to the real path of Pi's directory"
-	case evidence.OMP:
-		return "set PI_CODING_AGENT_DIR to the real path of OMP's directory"
+func linkHint(o evidence.Origin) string {
+	if o == evidence.Pi || o == evidence.OMP {
+		return "set " + variables[o] + " to the real path of the directory above it"
 	}
 	return "add its real path with mooncite source add " + string(o) + " PATH"
 }
 
-func (p Places) linkRemedy(o evidence.Origin, end string) string {
-	switch o {
-	case evidence.Pi:
-		return "export PI_AGENT_DIR=" + quote(filepath.Dir(end))
-	case evidence.OMP:
-		return "export PI_CODING_AGENT_DIR=" + quote(filepath.Dir(end))
+func linkRemedy(o evidence.Origin, end string) string {
+	if o == evidence.Pi || o == evidence.OMP {
+		return "export " + variables[o] + "=" + quote(filepath.Dir(end))
 	}
 	return "mooncite source add " + string(o) + " " + quote(end)
 }

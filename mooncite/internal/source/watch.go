@@ -74,7 +74,7 @@ type node struct {
 
 // A leaf is a file found in a directory.
 type leaf struct {
-	name  string
+	rel   string
 	shape transcript.Shape
 	known bool // id and seen are those of an accepted read
 	id    safefile.Identity
@@ -101,6 +101,10 @@ func NewWatch(t *Tree, accepted []Known, now func() time.Time) *Watch {
 // again until [Watch.Accept] or [Watch.Forget] is called. Files below a directory that
 // cannot be read are left out, not removed. The error is ctx's.
 func (w *Watch) Changes(ctx context.Context) ([]Change, error) {
+	if err := w.tree.follow(); err != nil {
+		w.top.fail, w.top.sure = w.failure(".", Discovery, err, "cannot be opened"), false
+		return nil, ctx.Err()
+	}
 	var out []Change
 	if err := w.visit(ctx, w.top, &out); err != nil {
 		return nil, err
@@ -129,71 +133,67 @@ func (w *Watch) Accept(k Known) {
 func (w *Watch) Forget(rel string) { delete(w.lost, rel) }
 
 func (w *Watch) leaf(rel string) *leaf {
-	dir, base := ".", rel
-	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
-		dir, base = rel[:i], rel[i+1:]
-	}
-	n := w.dirs[dir]
+	n := w.dirs[parent(rel)]
 	if n == nil {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(n.files, base, func(l leaf, name string) int { return cmp.Compare(l.name, name) })
-	if !found {
-		return nil
+	if i, found := slices.BinarySearchFunc(n.files, rel, leaf.compare); found {
+		return &n.files[i]
 	}
-	return &n.files[i]
+	return nil
 }
+
+func (l leaf) compare(rel string) int { return cmp.Compare(l.rel, rel) }
 
 // visit looks at a directory, its files, and the directories in it.
 func (w *Watch) visit(ctx context.Context, n *node, out *[]Change) error {
+	root := w.tree.dir()
 	for stack := []*node{n}; len(stack) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if w.look(n, out) {
+		if w.look(root, n, out) {
 			stack = append(stack, n.subs...)
 		}
 	}
 	return nil
 }
 
-// look does one directory and reports whether those in it can be looked at.
-func (w *Watch) look(n *node, out *[]Change) bool {
-	dir, err := w.tree.dir.Sub(n.rel)
+// look does one directory and reports whether those in it can be looked at. They come
+// after it, so what Peek asks of it holds.
+func (w *Watch) look(root *safefile.Root, n *node, out *[]Change) bool {
+	st, err := root.Peek(n.rel)
+	if err == nil && st.Type != safefile.Directory {
+		err = safefile.ErrNotDirectory
+	}
 	if err != nil {
 		w.lose(n, err)
 		return false
 	}
-	defer dir.Close()
-	st, err := dir.Stat(".")
-	if err != nil {
-		w.lose(n, err)
-		return false
-	}
-	if !n.sure || st.Identity != n.id || n.fail != nil {
-		if !w.read(n, dir) {
+	if !n.sure || st.Identity != n.id {
+		if !w.read(root, n) {
 			return false
 		}
 	}
 	for i := range n.files {
 		l := &n.files[i]
-		st, err := dir.Stat(l.name)
+		st, err := root.Peek(l.rel)
 		switch {
 		case err == nil && st.Type == safefile.Regular:
 			if l.known && st.Identity == l.id && old(l.id, l.seen) {
 				continue
 			}
-			*out = append(*out, Change{Kind: l.kind(st.Identity), Rel: n.join(l.name), Shape: l.shape, ID: st.Identity})
+			*out = append(*out, Change{Kind: l.kind(st.Identity), Rel: l.rel, Shape: l.shape, ID: st.Identity})
 		case err == nil, notThere(err): // it went away since the names were read
 			n.sure = false
 			if l.known {
-				*out = append(*out, Change{Kind: Removed, Rel: n.join(l.name), ID: l.id})
+				*out = append(*out, Change{Kind: Removed, Rel: l.rel, ID: l.id})
 			}
 		default:
 			n.sure = false // the names are read again next time, and with them this file
-			n.fail = w.failure(n.join(l.name), Metadata, err, "cannot be looked at")
+			n.fail = w.failure(l.rel, Metadata, err, "cannot be looked at")
 		}
 	}
 	return true
@@ -210,10 +210,8 @@ func (l *leaf) kind(now safefile.Identity) Kind {
 }
 
 // old reports whether an identity was old enough, when it was taken, to tell a later
-// change.
-func old(id safefile.Identity, seen int64) bool {
-	return max(id.MtimeNS, id.CtimeNS)+int64(granule) <= seen
-}
+// change. Only the change time counts: programs can set the other to any date.
+func old(id safefile.Identity, seen int64) bool { return id.CtimeNS+int64(granule) <= seen }
 
 // lose handles a directory that cannot be opened. One that is gone takes its files
 // with it; one that is only closed keeps them.
@@ -225,7 +223,7 @@ func (w *Watch) lose(n *node, err error) {
 		}
 		return
 	}
-	n.fail = w.failure(n.rel, Discovery, err, "cannot be opened")
+	n.fail, n.sure = w.failure(n.rel, Discovery, err, "cannot be opened"), false
 }
 
 // drop forgets a directory and all below it; what was accepted there is lost.
@@ -234,29 +232,28 @@ func (w *Watch) drop(n *node) {
 		n := stack[len(stack)-1]
 		stack = append(stack[:len(stack)-1], n.subs...)
 		for _, l := range n.files {
-			w.miss(n, l)
+			w.miss(l)
 		}
-		n.files, n.subs = nil, nil
+		n.files, n.subs, n.sure = nil, nil, false
 		delete(w.dirs, n.rel)
 	}
 }
 
-func (w *Watch) miss(n *node, l leaf) {
+func (w *Watch) miss(l leaf) {
 	if l.known {
-		rel := n.join(l.name)
-		w.lost[rel] = Known{rel, l.id, l.seen}
+		w.lost[l.rel] = Known{l.rel, l.id, l.seen}
 	}
 }
 
 // read reads the names of a directory anew and keeps what is known of them.
-func (w *Watch) read(n *node, dir *safefile.Root) bool {
+func (w *Watch) read(root *safefile.Root, n *node) bool {
 	at := w.now().UnixNano() // before the reading: what changes later must show
-	list, id, err := dir.ReadDir(".")
+	list, id, err := root.ReadDir(n.rel)
 	if err != nil {
 		if notThere(err) {
 			w.lose(n, err)
 		} else {
-			n.fail = w.failure(n.rel, Discovery, err, "cannot be read")
+			n.fail, n.sure = w.failure(n.rel, Discovery, err, "cannot be read"), false
 		}
 		return false
 	}
@@ -285,8 +282,8 @@ func (w *Watch) read(n *node, dir *safefile.Root) bool {
 			s := subs[rel]
 			if s == nil {
 				s = &node{rel: rel, depth: n.depth + 1}
-				w.dirs[rel] = s
 			}
+			w.dirs[rel] = s
 			delete(subs, rel)
 			n.subs = append(n.subs, s)
 		default:
@@ -294,11 +291,11 @@ func (w *Watch) read(n *node, dir *safefile.Root) bool {
 			if shape == transcript.Packed && unpackedBeside(list, e.Name) || w.tree.claimed(rel) {
 				continue
 			}
-			n.files = append(n.files, w.found(rel, leaf{name: e.Name, shape: shape}, &before))
+			n.files = append(n.files, w.found(leaf{rel: rel, shape: shape}, before))
 		}
 	}
 	for _, l := range before {
-		w.miss(n, l)
+		w.miss(l)
 	}
 	for _, rel := range slices.Sorted(maps.Keys(subs)) {
 		w.drop(subs[rel])
@@ -308,16 +305,15 @@ func (w *Watch) read(n *node, dir *safefile.Root) bool {
 }
 
 // found gives a leaf what is known of it: both lists are sorted by name.
-func (w *Watch) found(rel string, l leaf, before *[]leaf) leaf {
-	i, ok := slices.BinarySearchFunc(*before, l.name, func(o leaf, name string) int { return cmp.Compare(o.name, name) })
-	if ok {
-		o := (*before)[i]
+func (w *Watch) found(l leaf, before []leaf) leaf {
+	if i, ok := slices.BinarySearchFunc(before, l.rel, leaf.compare); ok {
+		o := before[i]
 		l.known, l.id, l.seen = o.known, o.id, o.seen
-		(*before)[i].known = false // not missed
+		before[i].known = false // not missed
 		return l
 	}
-	if k, ok := w.lost[rel]; ok {
-		delete(w.lost, rel)
+	if k, ok := w.lost[l.rel]; ok {
+		delete(w.lost, l.rel)
 		l.known, l.id, l.seen = true, k.ID, k.SeenNS
 	}
 	return l
