@@ -52,7 +52,7 @@ func (p *program) sourceListCommand() *cobra.Command {
 			set := places.Resolve()
 			out := sourcesOut{Sources: []rootOut{}}
 			for _, r := range set.Roots {
-				o := rootOut{Origin: string(r.Origin), Root: evidence.Visible(r.Root), Registered: r.Registered, State: stateNames[r.State], Remedy: evidence.Visible(r.Remedy)}
+				o := rootOut{Origin: string(r.Origin), Root: evidence.Visible(r.Dir), Registered: r.Registered, State: stateNames[r.State], Remedy: evidence.Visible(r.Remedy)}
 				if r.Problem != nil {
 					o.Problem = r.Problem.Msg
 				}
@@ -103,7 +103,7 @@ func registration(args []string) (source.Registration, error) {
 	if !filepath.IsAbs(args[1]) {
 		return source.Registration{}, fault.New(evidence.CodeUsage, "%q is not an absolute path", args[1]).WithHint("give the directory's whole path, beginning with /")
 	}
-	return source.Registration{Origin: o, Root: filepath.Clean(args[1])}, nil
+	return source.Registration{Origin: o, Dir: filepath.Clean(args[1])}, nil
 }
 
 func (p *program) sourceAddCommand() *cobra.Command {
@@ -134,7 +134,7 @@ func (p *program) sourceAddCommand() *cobra.Command {
 			for _, b := range before {
 				added = added && b != r
 			}
-			return p.changed(asJSON, sourceChange{added, string(r.Origin), evidence.Visible(r.Root)}, "added", "was registered already")
+			return p.changed(asJSON, sourceChange{added, string(r.Origin), evidence.Visible(r.Dir)}, "added", "was registered already")
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -161,7 +161,7 @@ func (p *program) sourceRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.changed(asJSON, sourceChange{removed, string(r.Origin), evidence.Visible(r.Root)}, "removed", "is not registered; automatic roots are switched off with MOONCITE_AUTO_SOURCES=0")
+			return p.changed(asJSON, sourceChange{removed, string(r.Origin), evidence.Visible(r.Dir)}, "removed", "is not registered; automatic roots are switched off with MOONCITE_AUTO_SOURCES=0")
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

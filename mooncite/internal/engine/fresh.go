@@ -137,7 +137,7 @@ func (e *Engine) authorizations(set source.Set) *freshness {
 			continue
 		}
 		f.groups = append(f.groups, ErrorGroup{Origin: string(r.Origin), Reason: string(r.Problem.Code), Count: 1, FatalCount: 1, note: r.Problem.Msg})
-		f.problems = append(f.problems, Problem{Origin: string(r.Origin), Name: evidence.Visible(filepath.Base(r.Root)), ID: evidence.ShortName(r.Digest), Reason: string(r.Problem.Code), Detail: r.Problem.Msg, Remedy: r.Problem.Hint})
+		f.problems = append(f.problems, Problem{Origin: string(r.Origin), Name: evidence.Visible(filepath.Base(r.Dir)), ID: evidence.ShortName(r.Digest), Reason: string(r.Problem.Code), Detail: r.Problem.Msg, Remedy: r.Problem.Hint})
 	}
 	return f
 }
@@ -216,7 +216,7 @@ func (e *Engine) follow(ctx context.Context, set source.Set) error {
 		for i := range set.Roots {
 			r := &set.Roots[i]
 			w := e.watched[watchKey{r.Origin, r.Digest}]
-			seed = seed || r.State == source.Usable && (w == nil || !w.tree.Current())
+			seed = seed || r.State == source.Usable && w == nil
 		}
 		if !seed || s == nil {
 			return nil

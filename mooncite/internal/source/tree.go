@@ -128,15 +128,3 @@ func (t *Tree) claimed(rel string) bool {
 func gone(err error) bool {
 	return errors.Is(err, safefile.ErrNotRegular) || notThere(err)
 }
-
-// Current reports whether the root's path still leads to the directory that is open.
-func (t *Tree) Current() bool {
-	now, err := safefile.OpenRoot(t.Registration.Root, safefile.RefuseLinks)
-	if err != nil {
-		return false
-	}
-	defer now.Close()
-	a, errA := now.Stat(".")
-	b, errB := t.dir.Stat(".")
-	return errA == nil && errB == nil && a.SameFile(b.Identity)
-}
