@@ -19,14 +19,24 @@ const batchText = 64 << 20
 // bulkBytes is how much there has to be read for the index to be set for much.
 const bulkBytes = 8 << 20
 
+// work is what a job has to do.
+type work struct {
+	list    []todo
+	drop    []*index.Source // not authorized any more
+	gone    []*index.Source // their whole root is gone; their text stays
+	rebuild bool
+}
+
+func (w *work) empty() bool {
+	return len(w.list) == 0 && len(w.drop) == 0 && len(w.gone) == 0 && !w.rebuild
+}
+
 // A job reads changed sources into the index. One runs at a time in a process.
 type job struct {
+	work
 	began      time.Time
 	done       chan struct{}
 	err        error // set before done is closed
-	rebuilding bool
-	list       []todo
-	drop       []*index.Source
 	files      atomic.Int64 // done
 	bytes      atomic.Int64 // done
 	total      int64        // bytes
@@ -79,24 +89,24 @@ func (j *job) watchOver(ctx context.Context, report func(done, total float64, me
 // left is how many sources are still to be read.
 func (j *job) left() int {
 	if j.running() {
-		return max(1, len(j.list)+len(j.drop)-int(j.files.Load()))
+		return max(1, len(j.list)+len(j.drop)+len(j.gone)-int(j.files.Load()))
 	}
 	return int(j.failed.Load())
 }
 
 func (j *job) progress() *Progress {
-	return &Progress{FilesDone: int(j.files.Load()), Files: len(j.list), BytesDone: j.bytes.Load(), Bytes: j.total, Rebuilding: j.rebuilding}
+	return &Progress{FilesDone: int(j.files.Load()), Files: len(j.list), BytesDone: j.bytes.Load(), Bytes: j.total, Rebuilding: j.rebuild}
 }
 
 // start begins a job unless one runs, and returns the one that runs.
-func (e *Engine) start(list []todo, drop []*index.Source, rebuild bool) *job {
+func (e *Engine) start(w work) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.job != nil && e.job.running() {
 		return e.job
 	}
-	j := &job{began: e.now(), done: make(chan struct{}), list: list, drop: drop, rebuilding: rebuild}
-	for _, t := range list {
+	j := &job{began: e.now(), done: make(chan struct{}), work: w}
+	for _, t := range w.list {
 		if t.Kind != source.Removed {
 			j.total += t.ID.Size
 		}
@@ -107,7 +117,7 @@ func (e *Engine) start(list []todo, drop []*index.Source, rebuild bool) *job {
 	e.work.Go(func() {
 		defer close(j.done)
 		defer yieldFor(j.total)()
-		if rebuild {
+		if w.rebuild {
 			j.err = e.runRebuild(e.life, j)
 		} else {
 			j.err = e.runRefresh(e.life, j)
@@ -139,7 +149,7 @@ func (e *Engine) finish(j *job) {
 		}
 		e.seeded = -1 // look at everything anew
 	}
-	if j.rebuilding {
+	if j.rebuild {
 		e.last.rebuild = outcome
 	} else {
 		e.last.refresh = outcome
@@ -184,6 +194,9 @@ func (e *Engine) runRefresh(ctx context.Context, j *job) error {
 	}
 	defer held.Unlock()
 	if err := e.dropAll(ctx, j); err != nil {
+		return err
+	}
+	if err := e.markGone(ctx, j); err != nil {
 		return err
 	}
 	bulk := j.total >= bulkBytes
@@ -240,6 +253,41 @@ func (e *Engine) dropAll(ctx context.Context, j *job) error {
 		e.accept(nil)
 	}
 	return nil
+}
+
+// markGone notes that sources are gone with their root.
+func (e *Engine) markGone(ctx context.Context, j *job) error {
+	if len(j.gone) == 0 {
+		return nil
+	}
+	if err := e.store.Publish(ctx, false, func(b *index.Batch) error {
+		for _, src := range j.gone {
+			own := *src
+			own.Present = false
+			state, err := e.state(ctx, src.ID)
+			if err != nil {
+				return err
+			}
+			own.State = state
+			if err := b.PutSource(&own); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	j.files.Add(int64(len(j.gone)))
+	e.accept(nil)
+	return nil
+}
+
+func (e *Engine) state(ctx context.Context, id int64) (state []byte, err error) {
+	err = e.store.Read(ctx, func(s *index.Snapshot) error {
+		state, err = s.State(id)
+		return err
+	})
+	return state, err
 }
 
 // publishSome publishes as many of the changes as make a batch. n is how many it
@@ -345,7 +393,7 @@ func (e *Engine) Rebuild(ctx context.Context, report func(done, total float64, m
 	if err != nil {
 		return RebuildOut{}, err
 	}
-	j := e.start(list, nil, true)
+	j := e.start(work{list: list, rebuild: true})
 	if err := j.watchOver(ctx, report); err != nil {
 		return RebuildOut{}, err
 	}

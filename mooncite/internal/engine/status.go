@@ -29,6 +29,7 @@ const (
 	reasonMetadata = "source_metadata_failure"
 	reasonChanged  = "source_changed_during_refresh"
 	reasonParse    = "source_read_or_parse_failure"
+	reasonIndex    = "index_write_failure"
 )
 
 const unknownOrigin = "unknown"
