@@ -34,13 +34,13 @@ func (w *work) empty() bool {
 // A job reads changed sources into the index. One runs at a time in a process.
 type job struct {
 	work
-	began      time.Time
-	done       chan struct{}
-	err        error // set before done is closed
-	files      atomic.Int64 // done
-	bytes      atomic.Int64 // done
-	total      int64        // bytes
-	failed     atomic.Int64 // changes that stay to be read
+	began  time.Time
+	done   chan struct{}
+	err    error        // set before done is closed
+	files  atomic.Int64 // done
+	bytes  atomic.Int64 // done
+	total  int64        // bytes
+	failed atomic.Int64 // changes that stay to be read
 }
 
 func (j *job) running() bool {
