@@ -29,7 +29,10 @@ func TestMain(m *testing.M) { testscript.Main(tidy{m}, map[string]func(){"moonci
 type tidy struct{ *testing.M }
 
 func (m tidy) Run() int {
-	defer built.Remove()
+	defer func() {
+		built.Remove()
+		os.RemoveAll(big.home)
+	}()
 	return m.M.Run()
 }
 
@@ -264,4 +267,3 @@ func (w *world) evidenceIDs(queries ...string) map[string]string {
 	}
 	return ids
 }
-
