@@ -289,8 +289,9 @@ func (e *Engine) unauthorized(ctx context.Context, f *freshness) (drop []*index.
 	return drop, err
 }
 
-// vanishedRoots: a root that is gone takes its files with it; their text stays.
-func (e *Engine) vanishedRoots(f *freshness, s *index.Snapshot) []*index.Source {
+// vanished lists sources whose root is gone as a whole: their text stays, and so does
+// what the index knows of their files, in case the root comes back.
+func (f *freshness) vanished(s *index.Snapshot) []*index.Source {
 	missing := map[watchKey]bool{}
 	for i := range f.roots {
 		if f.roots[i].State == source.Missing {
@@ -298,7 +299,7 @@ func (e *Engine) vanishedRoots(f *freshness, s *index.Snapshot) []*index.Source 
 		}
 	}
 	var out []*index.Source
-	if s == nil || len(missing) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
 	for _, src := range s.Sources() {
