@@ -36,8 +36,10 @@ const (
 // How FTS5 is set: much memory and few merges while a lot is written, the defaults
 // afterwards.
 const (
-	bulkHash   = 16 << 20
-	normalHash = 1 << 20
+	bulkHash    = 16 << 20
+	bulkMerge   = 16
+	normalHash  = 1 << 20
+	normalMerge = 4
 )
 
 // wayOut is what helps against a damaged index.
@@ -167,7 +169,7 @@ func indexNumber(name string) (int64, bool) {
 }
 
 func options(bulk bool) sqlitedb.Options {
-	return sqlitedb.Options{ApplicationID: applicationID, Migrations: []string{projection}, Bulk: bulk, WayOut: wayOut}
+	return sqlitedb.Options{ApplicationID: applicationID, PageKiB: 16, Migrations: []string{projection}, Bulk: bulk, WayOut: wayOut}
 }
 
 // Exists reports whether anything was ever published.
@@ -211,9 +213,9 @@ func (s *Store) Publish(ctx context.Context, bulk bool, f func(*Batch) error) er
 		if err := checkVersion(ctx, c); err != nil {
 			return err
 		}
-		hash, merge := normalHash, 4
+		hash, merge := normalHash, normalMerge
 		if bulk {
-			hash, merge = bulkHash, 16
+			hash, merge = bulkHash, bulkMerge
 		}
 		if err := tune(ctx, c, hash, merge); err != nil {
 			return err
@@ -291,7 +293,7 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 		return err
 	}
 	err = db.Write(ctx, func(c *sqlitedb.Conn) error {
-		if err := errors.Join(checkVersion(ctx, c), tune(ctx, c, bulkHash, 16)); err != nil {
+		if err := errors.Join(checkVersion(ctx, c), tune(ctx, c, bulkHash, bulkMerge)); err != nil {
 			return err
 		}
 		// Publications of one index are never taken for another's.
@@ -301,7 +303,7 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 		if err := publish(ctx, c, f); err != nil {
 			return err
 		}
-		return tune(ctx, c, normalHash, 4)
+		return tune(ctx, c, normalHash, normalMerge)
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
