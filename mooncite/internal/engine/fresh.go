@@ -281,26 +281,16 @@ func (e *Engine) sameRoots(set source.Set) bool {
 }
 
 // rest finds what changes of files do not show: sources whose root is not authorized
-// any more, sources whose whole root is gone, and an index of another version.
+// any more, and an index of another version.
 func (e *Engine) rest(ctx context.Context, f *freshness) (work, error) {
-	missing := map[watchKey]bool{}
-	for i := range f.roots {
-		if f.roots[i].State == source.Missing {
-			missing[watchKey{f.roots[i].Origin, f.roots[i].Digest}] = true
-		}
-	}
 	var w work
 	err := e.store.Read(ctx, func(s *index.Snapshot) error {
 		if s == nil {
 			return nil
 		}
 		for _, src := range s.Sources() {
-			k := watchKey{src.Origin, src.Root}
-			switch {
-			case !f.auth[k]:
+			if !f.authorized(src.Origin, src.Root) {
 				w.drop = append(w.drop, src)
-			case src.Present && missing[k]:
-				w.gone = append(w.gone, src)
 			}
 		}
 		return nil
@@ -310,4 +300,25 @@ func (e *Engine) rest(ctx context.Context, f *freshness) (work, error) {
 	}
 	slices.SortFunc(w.drop, func(a, b *index.Source) int { return cmp.Compare(a.ID, b.ID) })
 	return w, err
+}
+
+// vanished lists sources whose root is gone as a whole: their text stays, and so does
+// what the index knows of their files, in case the root comes back.
+func (f *freshness) vanished(s *index.Snapshot) []*index.Source {
+	missing := map[watchKey]bool{}
+	for i := range f.roots {
+		if f.roots[i].State == source.Missing {
+			missing[watchKey{f.roots[i].Origin, f.roots[i].Digest}] = true
+		}
+	}
+	var out []*index.Source
+	if len(missing) == 0 {
+		return nil
+	}
+	for _, src := range s.Sources() {
+		if src.Present && missing[watchKey{src.Origin, src.Root}] {
+			out = append(out, src)
+		}
+	}
+	return out
 }

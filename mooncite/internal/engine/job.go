@@ -23,12 +23,11 @@ const bulkBytes = 8 << 20
 type work struct {
 	list    []todo
 	drop    []*index.Source // not authorized any more
-	gone    []*index.Source // their whole root is gone; their text stays
 	rebuild bool
 }
 
 func (w *work) empty() bool {
-	return len(w.list) == 0 && len(w.drop) == 0 && len(w.gone) == 0 && !w.rebuild
+	return len(w.list) == 0 && len(w.drop) == 0 && !w.rebuild
 }
 
 // A job reads changed sources into the index. One runs at a time in a process.
@@ -89,7 +88,7 @@ func (j *job) watchOver(ctx context.Context, report func(done, total float64, me
 // left is how many sources are still to be read.
 func (j *job) left() int {
 	if j.running() {
-		return max(1, len(j.list)+len(j.drop)+len(j.gone)-int(j.files.Load()))
+		return max(1, len(j.list)+len(j.drop)-int(j.files.Load()))
 	}
 	return int(j.failed.Load())
 }
@@ -196,9 +195,6 @@ func (e *Engine) runRefresh(ctx context.Context, j *job) error {
 	if err := e.dropAll(ctx, j); err != nil {
 		return err
 	}
-	if err := e.markGone(ctx, j); err != nil {
-		return err
-	}
 	bulk := j.total >= bulkBytes
 	for rest := j.list; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
@@ -253,41 +249,6 @@ func (e *Engine) dropAll(ctx context.Context, j *job) error {
 		e.accept(nil)
 	}
 	return nil
-}
-
-// markGone notes that sources are gone with their root.
-func (e *Engine) markGone(ctx context.Context, j *job) error {
-	if len(j.gone) == 0 {
-		return nil
-	}
-	if err := e.store.Publish(ctx, false, func(b *index.Batch) error {
-		for _, src := range j.gone {
-			own := *src
-			own.Present = false
-			state, err := e.state(ctx, src.ID)
-			if err != nil {
-				return err
-			}
-			own.State = state
-			if err := b.PutSource(&own); err != nil {
-				return err
-			}
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	j.files.Add(int64(len(j.gone)))
-	e.accept(nil)
-	return nil
-}
-
-func (e *Engine) state(ctx context.Context, id int64) (state []byte, err error) {
-	err = e.store.Read(ctx, func(s *index.Snapshot) error {
-		state, err = s.State(id)
-		return err
-	})
-	return state, err
 }
 
 // publishSome publishes as many of the changes as make a batch. n is how many it
