@@ -31,6 +31,7 @@ const (
 	reasonMetadata = "source_metadata_failure"
 	reasonChanged  = "source_changed_during_refresh"
 	reasonParse    = "source_read_or_parse_failure"
+	reasonIndex    = "index_write_failure"
 )
 
 const unknownOrigin = "unknown"
