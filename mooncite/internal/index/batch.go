@@ -33,6 +33,7 @@ type Batch struct {
 	months   map[int64]bool
 	text     int64
 	number   int64 // of this publication
+	sent     bool  // anything at all
 }
 
 // A job is a full block to store, or any other work in its turn.
@@ -63,7 +64,7 @@ func publish(ctx context.Context, conn *sqlitedb.Conn, f func(*Batch) error) err
 	}
 	go b.feed()
 	ferr := f(b)
-	if ferr == nil {
+	if ferr == nil && b.sent {
 		ferr = b.close()
 	}
 	close(b.jobs)
@@ -185,6 +186,7 @@ func (b *Batch) store(ctx context.Context, k *block) error {
 
 // send queues a job behind all before it.
 func (b *Batch) send(j job) error {
+	b.sent = true
 	select {
 	case <-b.failed:
 		return b.err
@@ -228,9 +230,10 @@ func (b *Batch) PutUnit(u *Unit) error {
 	if u.Digest != [32]byte{} {
 		digest = u.Digest[:]
 	}
-	return b.exec(`INSERT INTO units (id, source, session, start, size, line, digest, spans) VALUES (?, ?, ?, ?, ?, ?, coalesce(?, x''), ?)
+	return b.exec(`INSERT INTO units (id, source, session, start, size, line, digest, spans, records, eligible) VALUES (?, ?, ?, ?, ?, ?, coalesce(?, x''), ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET session = excluded.session, start = excluded.start, size = excluded.size, line = excluded.line,
-		digest = excluded.digest, spans = excluded.spans`, u.ID, u.Source, u.Session, u.Start, u.Size, u.Line, digest, u.Spans)
+		digest = excluded.digest, spans = excluded.spans, records = excluded.records, eligible = excluded.eligible`,
+		u.ID, u.Source, u.Session, u.Start, u.Size, u.Line, digest, u.Spans, u.Records, u.Eligible)
 }
 
 // DropUnit removes a unit with its spans.
