@@ -100,13 +100,14 @@ func (w *world) killAfter(d time.Duration, args ...string) {
 // A rebuild may be killed at any moment: what was there answers, and in the end
 // everything is as if nothing had happened.
 func TestKillRebuild(t *testing.T) {
+	t.Parallel()
 	w, stats := smallWorld(t)
 	began := time.Now()
 	w.must(0, "rebuild")
 	whole := time.Since(began)
 	want, generation := w.snapshot(stats)
 	r := rand.New(rand.NewPCG(1, 1))
-	for round := range rounds(t, 24) {
+	for round := range rounds(t, 16) {
 		w.killAfter(time.Duration(r.Int64N(int64(whole*11/10))), "rebuild")
 		w.lastGood(round, "a killed rebuild", stats.Planted[round%len(stats.Planted)])
 	}
@@ -125,20 +126,21 @@ func TestKillRebuild(t *testing.T) {
 // rounds is how often to try: fewer where time is short.
 func rounds(t *testing.T, n int) int {
 	if testing.Short() {
-		return min(n, 5)
+		return min(n, 4)
 	}
 	return n
 }
 
 // A first index may be killed at any moment, over and over: the next start goes on.
 func TestKillFirstIndex(t *testing.T) {
+	t.Parallel()
 	w, stats := smallWorld(t)
 	began := time.Now()
 	w.must(0, "status")
 	whole := time.Since(began)
 	want, generation := w.snapshot(stats)
 	r := rand.New(rand.NewPCG(2, 2))
-	for round := range rounds(t, 16) {
+	for round := range rounds(t, 12) {
 		if round%4 == 0 { // else it goes on where the last one was killed
 			if err := os.RemoveAll(w.state()); err != nil {
 				t.Fatal(err)
@@ -163,6 +165,7 @@ func TestKillFirstIndex(t *testing.T) {
 // Histories grow while servers are killed: no turn is lost, none comes twice, and
 // the end is what a new index gives.
 func TestKillRefresh(t *testing.T) {
+	t.Parallel()
 	w, stats := smallWorld(t)
 	w.must(0, "rebuild")
 	var all []string
@@ -171,7 +174,7 @@ func TestKillRefresh(t *testing.T) {
 		w.start(c, "The first word of this session is begin-"+string(c.origin)+".")
 	}
 	r := rand.New(rand.NewPCG(3, 3))
-	for round := range rounds(t, 24) {
+	for round := range rounds(t, 16) {
 		c := list[round%len(list)]
 		word := fmt.Sprintf("lamp%04d", round)
 		all = append(all, word)
@@ -202,6 +205,7 @@ func TestKillRefresh(t *testing.T) {
 
 // What a crashed build leaves is removed by the next one.
 func TestLeftoversAreSwept(t *testing.T) {
+	t.Parallel()
 	w := sampleWorld(t)
 	w.must(0, "rebuild")
 	for _, name := range []string{"build-99999.sqlite", "build-99999.sqlite-wal", "build-99999.sqlite-shm", "index-7.sqlite", "index-7.sqlite-wal"} {
@@ -216,6 +220,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 // Four servers, a rebuild and growing histories at once: no client sees an error, and
 // all see everything in the end.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	w, stats := smallWorld(t)
 	list := chats()
 	for _, c := range list {
@@ -288,6 +293,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // Eight clients start at once on a machine where mooncite never ran.
 func TestFirstStartsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := sampleWorld(t)
 	clients := make([]*client, 8)
 	for i := range clients {
@@ -319,6 +325,7 @@ func TestFirstStartsAtOnce(t *testing.T) {
 
 // The same on the command line, in the same moment.
 func TestCommandsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := sampleWorld(t)
 	results := make([]ran, 8)
 	var wg sync.WaitGroup
@@ -341,6 +348,7 @@ func TestCommandsAtOnce(t *testing.T) {
 
 // Two processes that write and ask in turn lose no turn of either.
 func TestNoLostUpdate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	list := chats()[:2]
 	for _, c := range list {

@@ -79,7 +79,7 @@ func (e *Engine) Recall(ctx context.Context, in RecallIn) (RecallOut, error) {
 		return out.invalid(in, meaning), nil
 	}
 	out.LexicalTerms, out.offset = plan.names(), plan.offset
-	f, err := e.fresh(ctx, recallBudget, false)
+	f, err := e.fresh(ctx, e.patience, false)
 	if err != nil {
 		return out.unavailable(err), nil
 	}
