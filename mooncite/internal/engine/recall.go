@@ -81,7 +81,7 @@ func (e *Engine) Recall(ctx context.Context, in RecallIn) (RecallOut, error) {
 		return out.invalid(in, meaning), nil
 	}
 	out.LexicalTerms, out.offset, out.first = plan.names(), plan.offset, plan.first
-	f, err := e.fresh(ctx, recallBudget, false)
+	f, err := e.fresh(ctx, e.patience, false)
 	if err != nil {
 		return out.unavailable(err), nil
 	}
