@@ -18,7 +18,7 @@ const (
 	BusyTimeout     = 5 * time.Second // how long a statement waits for another writer
 	DefaultCacheKiB = 8 << 10         // page cache of each connection
 	DefaultReaders  = 2               // connections that read
-	checkpointPages = 1000            // the log is copied back after this many 4 KiB pages
+	checkpointBytes = 4 << 20         // the log is copied back after this much
 	walLimit        = 16 << 20        // bytes the log is cut down to when it is reset
 )
 
@@ -31,6 +31,8 @@ type Options struct {
 	Migrations []string
 	// CacheKiB bounds the page cache of each connection; 0 means [DefaultCacheKiB].
 	CacheKiB int
+	// PageKiB is the page size of a new file, a power of two up to 64; 0 means 4.
+	PageKiB int
 	// Readers is the number of reading connections; 0 means [DefaultReaders].
 	Readers int
 	// ReadOnly opens an existing file of exactly this version and never writes.
@@ -141,6 +143,9 @@ func (d *DB) dsn() string {
 	set := func(pragma string, value any) { q.Add("_pragma", fmt.Sprintf("%s(%v)", pragma, value)) }
 	set("busy_timeout", BusyTimeout.Milliseconds())
 	set("cache_size", -d.o.CacheKiB)
+	if d.o.PageKiB != 0 {
+		set("page_size", d.o.PageKiB<<10)
+	}
 	set("cell_size_check", 1)
 	set("trusted_schema", 0)
 	set("temp_store", "MEMORY")
@@ -157,7 +162,7 @@ func (d *DB) dsn() string {
 		q.Set("mode", "rw")
 		q.Set("_defensive", "1")
 		set("synchronous", "NORMAL")
-		set("wal_autocheckpoint", checkpointPages)
+		set("wal_autocheckpoint", checkpointBytes/(max(d.o.PageKiB, 4)<<10))
 		set("journal_size_limit", walLimit)
 	}
 	u := url.URL{Scheme: "file", Path: d.path, RawQuery: q.Encode()}

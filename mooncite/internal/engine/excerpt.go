@@ -19,7 +19,7 @@ const (
 // space, with the way back to the text's own bytes.
 type fold struct {
 	text string
-	at   []int32 // offset in the original of every byte of text
+	at   []int32 // offset in the original of every byte of text; nil: the same
 }
 
 // folded folds a text of at most 2 GiB.
@@ -64,6 +64,9 @@ func (f *fold) find(needle string) int {
 		}
 		i += from
 		if f.atBorder(i) && f.atBorder(i+len(needle)) {
+			if f.at == nil {
+				return i
+			}
 			return int(f.at[i])
 		}
 		_, n := utf8.DecodeRuneInString(f.text[i:])

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
@@ -23,10 +24,14 @@ type wanted struct {
 
 var quotes = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’'}
 
+// tokenizers keep the stems they remember between requests.
+var tokenizers = sync.Pool{New: func() any { return new(lexis.Tokenizer) }}
+
 // parseQuery takes a query apart. Stop words are looked for only when there is
 // nothing else.
 func parseQuery(text string) *wanted {
-	var tk lexis.Tokenizer
+	tk := tokenizers.Get().(*lexis.Tokenizer)
+	defer tokenizers.Put(tk)
 	w := &wanted{raw: strings.TrimSpace(text)}
 	inner := w.raw
 	r := []rune(w.raw)
@@ -99,7 +104,7 @@ func (h *hit) strong() bool { return h.band() == "strong" }
 type judge struct {
 	*wanted
 	weights []float64 // of the terms
-	tokens  lexis.Tokenizer
+	tokens  *lexis.Tokenizer
 	buf     []byte
 	needles [][2][]byte // of each term: among running tokens, among extras
 	joined  []byte      // the phrase among running tokens
@@ -109,15 +114,11 @@ type judge struct {
 // counts as the index found it.
 const readAtMost = 64 << 10
 
-func newJudge(w *wanted, docs []int64, all int64) *judge {
-	j := &judge{wanted: w}
+func newJudge(w *wanted) *judge {
+	j := &judge{wanted: w, tokens: tokenizers.Get().(*lexis.Tokenizer)}
 	for i := range w.terms {
 		t := &w.terms[i]
-		n := int64(0)
-		if i < len(docs) {
-			n = docs[i]
-		}
-		j.weights = append(j.weights, index.Weight(n, all))
+		j.weights = append(j.weights, 1)
 		var needle [2][]byte
 		if !t.Exact {
 			needle[0] = []byte(" " + strings.Join(t.Tokens, " ") + " ")
@@ -132,6 +133,9 @@ func newJudge(w *wanted, docs []int64, all int64) *judge {
 	}
 	return j
 }
+
+// close gives back what the judge borrowed.
+func (j *judge) close() { tokenizers.Put(j.tokens) }
 
 // weigh judges a hit's text; known are the terms the index is sure of.
 func (j *judge) weigh(h *hit, known uint64, phrase bool) {
@@ -167,13 +171,36 @@ func (j *judge) weigh(h *hit, known uint64, phrase bool) {
 		}
 		h.coverage = float64(found) / float64(len(j.terms))
 	}
-	f := folded(h.text)
-	if h.at = f.find(j.exact); h.at >= 0 {
-		h.exact = textExact
-	} else if len(j.phrase) > 1 && (phrase && len(h.text) > readAtMost || bytes.Contains(j.buf, j.joined)) {
-		h.exact = wordExact
+	words := len(j.phrase) > 0 && bytes.Contains(j.buf, j.joined) || phrase && len(h.text) > readAtMost
+	if words || len(j.phrase) == 0 || len(h.text) > readAtMost {
+		if h.at = j.find(h.text); h.at >= 0 {
+			h.exact = textExact
+		} else if words && len(j.phrase) > 1 {
+			h.exact = wordExact
+		}
 	}
+}
+
+// find returns where text holds the exact text, or -1. Only a text in which white
+// space differs has to be folded whole.
+func (j *judge) find(text string) int {
+	if lower := strings.ToLower(text); len(lower) == len(text) {
+		f := fold{text: lower}
+		if at := f.find(j.exact); at >= 0 {
+			return at
+		}
+		if !strings.Contains(j.exact, " ") {
+			return -1
+		}
+	}
+	f := folded(text)
+	return f.find(j.exact)
+}
+
+// locate sets where the excerpt of a hit is to be.
+func (j *judge) locate(h *hit) {
 	if h.at < 0 {
+		f := folded(h.text)
 		h.at = j.place(&f, h.matched)
 	}
 }

@@ -19,7 +19,7 @@ const (
 	defaultLimit = 5
 	maxLimit     = 20
 	maxOffset    = 200 // how far paging reaches
-	readTexts    = 40  // texts weighed for a small limit
+	readTexts    = 8   // texts weighed beyond twice the limit
 )
 
 // recallBudget is how long a recall waits for newer text to be read.
@@ -231,7 +231,9 @@ func (p *recallPlan) search(v *view, out *RecallOut) error {
 		return err
 	}
 	out.Scope.EvidenceSpans = n
-	hits, hidden, complete, err := p.gather(v)
+	j := newJudge(p.wanted)
+	defer j.close()
+	hits, hidden, err := p.gather(v, j)
 	if err != nil {
 		return err
 	}
@@ -258,11 +260,12 @@ func (p *recallPlan) search(v *view, out *RecallOut) error {
 		}
 	}
 	for _, h := range hits {
+		j.locate(h)
 		c := p.candidate(v, h)
 		out.Masked += c.Masked
 		out.Candidates = append(out.Candidates, c)
 	}
-	p.conclude(v, out, hits, hidden, complete)
+	p.conclude(v, out, hits, hidden)
 	return nil
 }
 
@@ -308,23 +311,23 @@ func (p *recallPlan) narrow(v *view) error {
 }
 
 // gather finds, reads and weighs candidates. hidden says that text which is searched
-// but not kept holds the query; complete that nothing else can match.
-func (p *recallPlan) gather(v *view) (hits []*hit, hidden, complete bool, err error) {
+// but not kept holds the query.
+func (p *recallPlan) gather(v *view, j *judge) (hits []*hit, hidden bool, err error) {
 	seen := map[int64]bool{}
 	direct, err := p.direct(v)
 	if err != nil {
-		return nil, false, false, err
-	}
-	for _, h := range direct {
-		seen[h.doc] = true
+		return nil, false, err
 	}
 	want := p.offset + p.in.Limit
 	found, err := v.snap.Search(&index.Query{Terms: p.terms, Phrase: p.phrase, Filter: p.filter, Want: 2 * want, Order: p.order})
 	if err != nil {
-		return nil, false, false, err
+		return nil, false, err
 	}
-	j := newJudge(p.wanted, found.Docs, v.snap.SpanCount())
+	for i, n := range found.Docs { // at most as many as there are terms
+		j.weights[i] = index.Weight(n, v.snap.SpanCount())
+	}
 	for _, h := range direct {
+		seen[h.doc] = true
 		j.weigh(h, 0, false)
 	}
 	hits = direct
@@ -332,39 +335,32 @@ func (p *recallPlan) gather(v *view) (hits []*hit, hidden, complete bool, err er
 	if p.order != index.ByStrength {
 		most = len(found.Candidates)
 	}
-	complete = true
 	for i := range found.Candidates {
 		c := &found.Candidates[i]
 		if len(hits) >= most {
 			break
 		}
-		if p.quoted && len(p.phrase) > 1 && p.order == index.ByStrength && !c.Phrase {
-			continue
-		}
-		if seen[c.Doc] {
+		if seen[c.Doc] || p.quoted && len(p.phrase) > 1 && p.order == index.ByStrength && !c.Phrase {
 			continue
 		}
 		h, err := v.hit(c.Doc)
 		if err != nil {
-			return nil, false, false, err
+			return nil, false, err
 		}
 		if h == nil || h.span.Gone || !p.inTime(h.span.Time) {
 			continue
 		}
 		if h.span.Hidden {
-			hidden = hidden || p.hiddenMatters(c, found)
+			hidden = hidden || p.hiddenMatters(c)
 			continue
 		}
 		j.weigh(h, c.Terms, c.Phrase)
-		if p.quoted && h.exact == notExact {
-			continue
-		}
-		if h.matched == 0 && h.exact == notExact {
+		if h.exact == notExact && (p.quoted || h.matched == 0) {
 			continue
 		}
 		hits = append(hits, h)
 	}
-	return hits, hidden, complete, nil
+	return hits, hidden, nil
 }
 
 func (p *recallPlan) inTime(ms int64) bool {
@@ -377,7 +373,7 @@ func (p *recallPlan) inTime(ms int64) bool {
 
 // hiddenMatters reports whether text that is not kept could be an answer: it holds
 // the phrase, or a good part of the terms.
-func (p *recallPlan) hiddenMatters(c *index.Candidate, found *index.Found) bool {
+func (p *recallPlan) hiddenMatters(c *index.Candidate) bool {
 	if p.quoted {
 		return c.Phrase || len(p.phrase) < 2
 	}
@@ -448,7 +444,7 @@ func (p *recallPlan) direct(v *view) ([]*hit, error) {
 		}
 		return hits, add(docs)
 	}
-	if len(p.raw) < 6 {
+	if !looksLikeID(p.raw) {
 		return nil, nil
 	}
 	docs, err := v.snap.OfEntry(p.raw, p.offset+p.in.Limit)
@@ -456,6 +452,17 @@ func (p *recallPlan) direct(v *view) ([]*hit, error) {
 		return nil, err
 	}
 	return hits, add(docs)
+}
+
+// looksLikeID reports whether a query is so much like an entry id that all blocks are
+// looked through for it.
+func looksLikeID(s string) bool {
+	for _, prefix := range []string{"line-", "msg_", "call_", "toolu_", "item_", "client-created-"} {
+		if strings.HasPrefix(s, prefix) {
+			return true
+		}
+	}
+	return len(s) >= 8 && strings.Trim(s, "0123456789abcdef-") == "" && strings.ContainsAny(s, "0123456789")
 }
 
 // candidate shows a hit.
@@ -527,7 +534,7 @@ func compaction(h *hit) string {
 }
 
 // conclude gives the outcome its words.
-func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, hidden, complete bool) {
+func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, hidden bool) {
 	gaps := v.gaps(&p.filter)
 	if hidden {
 		gaps = append(gaps, "the middle of a long tool output holds these words; only its first and last 16 KiB can be cited")

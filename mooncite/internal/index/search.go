@@ -6,16 +6,18 @@ import (
 	"slices"
 	"strings"
 
+	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/lexis"
 )
 
 // Bounds of a search: how many documents a step may bring.
 const (
-	rareCap   = 512  // a term with more documents is common
-	phraseCap = 256  // documents that hold the whole query as a phrase
-	sliceCap  = 24   // documents a time slice gives
-	slices8   = 8    // time slices
-	dayCap    = 2048 // documents of one day in an order of time
+	rareCap    = 512  // a term with more documents is common
+	phraseCap  = 256  // documents that hold the whole query as a phrase
+	sliceCap   = 20   // documents a time slice gives
+	timeSlices = 4    // slices of time
+	saidCap    = 192  // documents told apart as dialogue
+	dayCap     = 2048 // documents of one day in an order of time
 )
 
 // Query is what a search looks for.
@@ -187,8 +189,7 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	if err := g.common(q.Want); err != nil {
 		return nil, err
 	}
-	g.order()
-	return found, nil
+	return found, g.order(q.Want)
 }
 
 type gathering struct {
@@ -336,8 +337,8 @@ func (g *gathering) sliced(expression string, bits uint64) error {
 		return nil
 	}
 	high := newest[len(newest)-1] - 1
-	width := (high-s.bottom)/slices8 + 1
-	for i := range int64(slices8) {
+	width := (high-s.bottom)/timeSlices + 1
+	for i := range int64(timeSlices) {
 		top := high - i*width
 		if top < s.bottom {
 			break
@@ -440,29 +441,53 @@ func b2i(b bool) int {
 }
 
 // order puts the best guesses first: phrases, then the weight of the terms known to
-// be there, then the newest.
-func (g *gathering) order() {
+// be there, then dialogue, then the newest.
+func (g *gathering) order(want int) error {
 	weight := make([]float64, len(g.terms))
 	for i, n := range g.found.Docs {
 		weight[i] = Weight(n, g.snap.spans)
 	}
-	score := func(c *Candidate) float64 {
+	found := g.found.Candidates
+	scores := make(map[int64]float64, len(found))
+	for i := range found {
+		c := &found[i]
 		var w float64
-		for i := range weight {
-			if c.Terms>>i&1 == 1 {
-				w += weight[i]
+		for k := range weight {
+			if c.Terms>>k&1 == 1 {
+				w += weight[k]
 			}
 		}
-		return w
+		scores[c.Doc] = w
 	}
-	scores := make(map[int64]float64, len(g.found.Candidates))
-	for i := range g.found.Candidates {
-		c := &g.found.Candidates[i]
-		scores[c.Doc] = score(c)
+	said, err := g.dialogue(want)
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(g.found.Candidates, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b2i(b.Phrase), b2i(a.Phrase)), cmp.Compare(scores[b.Doc], scores[a.Doc]), cmp.Compare(b.Doc, a.Doc))
+	slices.SortFunc(found, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b2i(b.Phrase), b2i(a.Phrase)), cmp.Compare(scores[b.Doc], scores[a.Doc]),
+			cmp.Compare(b2i(said[b.Doc]), b2i(said[a.Doc])), cmp.Compare(b.Doc, a.Doc))
 	})
+	return nil
+}
+
+// dialogue tells which candidates are dialogue, when there are more than can be read.
+func (g *gathering) dialogue(want int) (map[int64]bool, error) {
+	if len(g.found.Candidates) <= 2*want || len(g.exprs) == 0 {
+		return nil, nil
+	}
+	var or []string
+	for _, i := range append(slices.Clone(g.rare), g.many...) {
+		or = append(or, g.exprs[i])
+	}
+	docs, err := g.snap.docs(both(both(anyOf(or), g.filter), quote(classToken(evidence.Dialogue))), saidCap)
+	if err != nil {
+		return nil, err
+	}
+	said := make(map[int64]bool, len(docs))
+	for _, d := range docs {
+		said[d] = true
+	}
+	return said, nil
 }
 
 // Weight is a term's inverse document frequency, as BM25 has it.

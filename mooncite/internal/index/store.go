@@ -36,8 +36,10 @@ const (
 // How FTS5 is set: much memory and few merges while a lot is written, the defaults
 // afterwards.
 const (
-	bulkHash   = 16 << 20
-	normalHash = 1 << 20
+	bulkHash    = 16 << 20
+	bulkMerge   = 16
+	normalHash  = 1 << 20
+	normalMerge = 4
 )
 
 // ErrStale says that the index in force was made by another version of the words
@@ -164,7 +166,7 @@ func indexNumber(name string) (int64, bool) {
 }
 
 func options(bulk bool) sqlitedb.Options {
-	return sqlitedb.Options{ApplicationID: applicationID, Migrations: []string{projection}, Bulk: bulk, WayOut: "run `mooncite rebuild`; it reads the histories anew and does not touch them"}
+	return sqlitedb.Options{ApplicationID: applicationID, PageKiB: 16, Migrations: []string{projection}, Bulk: bulk, WayOut: "run `mooncite rebuild`; it reads the histories anew and does not touch them"}
 }
 
 // Exists reports whether anything was ever published.
@@ -208,9 +210,9 @@ func (s *Store) Publish(ctx context.Context, bulk bool, f func(*Batch) error) er
 		if err := checkVersion(ctx, c); err != nil {
 			return err
 		}
-		hash, merge := normalHash, 4
+		hash, merge := normalHash, normalMerge
 		if bulk {
-			hash, merge = bulkHash, 16
+			hash, merge = bulkHash, bulkMerge
 		}
 		if err := tune(ctx, c, hash, merge); err != nil {
 			return err
@@ -284,13 +286,13 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 		return err
 	}
 	err = db.Write(ctx, func(c *sqlitedb.Conn) error {
-		if err := errors.Join(checkVersion(ctx, c), tune(ctx, c, bulkHash, 16)); err != nil {
+		if err := errors.Join(checkVersion(ctx, c), tune(ctx, c, bulkHash, bulkMerge)); err != nil {
 			return err
 		}
 		if err := publish(ctx, c, f); err != nil {
 			return err
 		}
-		return tune(ctx, c, normalHash, 4)
+		return tune(ctx, c, normalHash, normalMerge)
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err

@@ -2,6 +2,7 @@ package lexis
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,23 +37,26 @@ type Tokenizer struct {
 	stems  []stem
 }
 
-// A stem is one remembered word, found by its hash alone: two words of one slot
-// push each other out, which costs time and no memory.
+// A stem is how one remembered word is cut: keep of its bytes, then tail. Words are
+// known by a hash of 64 bits; two words of one slot push each other out, which costs
+// time and no memory.
 type stem struct {
-	word [3]uint64 // the word's bytes, zero-padded; never zero when in use
-	text [maxStemmed]byte
-	n    uint8
+	hash uint64 // 0: empty
+	keep uint8
+	more uint8
+	tail [maxTail]byte
 }
 
 const (
 	maxStemmed = 24 // a longer word keeps its ending
-	stemSlots  = 1 << 15
+	maxTail    = 6
+	stemSlots  = 1 << 16
 )
 
 // Document appends the token text of text to dst and returns it with the number
 // of running tokens.
 func (t *Tokenizer) Document(dst []byte, text string) ([]byte, int) {
-	t.out, t.extras, t.n = dst, t.extras[:0], 0
+	t.out, t.extras, t.n = slices.Grow(dst, len(text)+len(text)/4+64), t.extras[:0], 0
 	t.walk(text)
 	dst, t.out = t.out, nil
 	if len(t.extras) > 0 {
@@ -61,7 +65,7 @@ func (t *Tokenizer) Document(dst []byte, text string) ([]byte, int) {
 	return dst, t.n
 }
 
-func (t *Tokenizer) run(tok []byte) {
+func (t *Tokenizer) run(tok string) {
 	if t.n > 0 {
 		t.out = append(t.out, ' ')
 	}
@@ -82,8 +86,15 @@ func (t *Tokenizer) walk(text string) {
 				i++
 				continue
 			}
-			j := i + 1
-			for j < len(text) && class[text[j]]&alnum != 0 {
+			// Up to the end of the word; camel tells of a capital behind its first letter.
+			j, seen, camel := i+1, class[c], byte(0)
+			for j < len(text) {
+				k := class[text[j]]
+				if k == 0 {
+					break
+				}
+				seen |= k
+				camel |= k
 				j++
 			}
 			if j < len(text) && text[j] >= utf8.RuneSelf {
@@ -92,7 +103,15 @@ func (t *Tokenizer) walk(text string) {
 					continue
 				}
 			}
-			t.ascii(text, i, j)
+			switch {
+			case camel&upper != 0:
+				t.camel(text, i, j)
+			default:
+				t.part(text[i:j], seen)
+				if j < len(text) && (text[j] == '+' || text[j] == '#') {
+					t.signed(text, i, j)
+				}
+			}
 			i = j
 			continue
 		}
@@ -108,87 +127,124 @@ func (t *Tokenizer) walk(text string) {
 	}
 }
 
-// ascii takes the parts of the ASCII word text[i:j].
-func (t *Tokenizer) ascii(text string, i, j int) {
-	parts, from := 0, i
+// camel takes the parts of the ASCII word text[i:j], and the whole as an extra when
+// there are several.
+func (t *Tokenizer) camel(text string, i, j int) {
+	parts, from, seen := 0, i, class[text[i]]
 	for k := i + 1; k < j; k++ {
-		if class[text[k]]&upper == 0 {
-			continue
-		}
-		before := class[text[k-1]]
-		if before&lower != 0 || before&upper != 0 && k+1 < j && class[text[k+1]]&lower != 0 {
-			t.part(text[from:k])
-			from = k
+		c, before := class[text[k]], class[text[k-1]]
+		if c&upper != 0 && (before&lower != 0 || before&upper != 0 && k+1 < j && class[text[k+1]]&lower != 0) {
+			t.part(text[from:k], seen)
+			from, seen = k, 0
 			parts++
 		}
+		seen |= c
 	}
-	t.part(text[from:j])
+	t.part(text[from:j], seen)
+	if parts > 0 {
+		var buf [MaxToken]byte
+		t.extra(lowerInto(&buf, text[i:j]), "")
+	}
+	t.signed(text, i, j)
+}
+
+// signed adds a word with the + or # behind it (C++, F#) as an extra.
+func (t *Tokenizer) signed(text string, i, j int) {
 	tail := ""
 	switch {
 	case strings.HasPrefix(text[j:], "++"):
 		tail = plus + plus
 	case strings.HasPrefix(text[j:], "#"):
 		tail = hash
-	}
-	if parts == 0 && tail == "" {
+	default:
 		return
 	}
 	var buf [MaxToken]byte
-	n := min(j-i, MaxToken)
+	t.extra(lowerInto(&buf, text[i:j]), tail)
+}
+
+func lowerInto(buf *[MaxToken]byte, s string) []byte {
+	n := min(len(s), MaxToken)
 	for k := range n {
-		buf[k] = lowered[text[i+k]]
+		buf[k] = lowered[s[k]]
 	}
-	if parts > 0 {
-		t.extra(buf[:n], "")
-	}
-	if tail != "" {
-		t.extra(buf[:n], tail)
-	}
+	return buf[:n]
 }
 
-// part takes one word, or one part of a camelCase word.
-func (t *Tokenizer) part(s string) {
-	if len(s) > maxStemmed {
-		var buf [MaxToken]byte
-		n := min(len(s), MaxToken)
-		for k := range n {
-			buf[k] = lowered[s[k]]
+// part takes one word, or one part of a camelCase word; seen are the classes of its
+// characters.
+func (t *Tokenizer) part(s string, seen byte) {
+	if t.n > 0 {
+		t.out = append(t.out, ' ')
+	}
+	t.n++
+	at := len(t.out)
+	if len(s) > MaxToken {
+		s = s[:MaxToken]
+	}
+	t.out = append(t.out, s...)
+	w := t.out[at:]
+	if seen&upper != 0 {
+		for k, c := range w {
+			w[k] = lowered[c]
 		}
-		t.run(buf[:n])
+	}
+	if len(w) < 4 || len(w) > maxStemmed || seen&digit != 0 {
 		return
 	}
-	var w [maxStemmed]byte
-	digits := byte(0)
-	for k := range len(s) {
-		w[k] = lowered[s[k]]
-		digits |= class[s[k]] & digit
-	}
-	if len(s) < 4 || digits != 0 {
-		t.run(w[:len(s)])
-		return
-	}
-	t.run(t.stem(&w, len(s)))
+	t.out = t.stem(t.out, at)
 }
 
-// stem cuts the English ending of a word of lower-case ASCII letters.
-func (t *Tokenizer) stem(w *[maxStemmed]byte, n int) []byte {
-	key := [3]uint64{binary.LittleEndian.Uint64(w[0:8]), binary.LittleEndian.Uint64(w[8:16]), binary.LittleEndian.Uint64(w[16:24])}
-	h := (key[0]*0x9e3779b97f4a7c15 ^ key[1]*0xc2b2ae3d27d4eb4f ^ key[2]*0x165667b19e3779f9) * 0xff51afd7ed558ccd >> 49
+// stem cuts the English ending of the last word of out, which begins at at.
+func (t *Tokenizer) stem(out []byte, at int) []byte {
+	h := hashWord(out[at:])
 	if t.stems == nil {
 		t.stems = make([]stem, stemSlots)
 	}
-	e := &t.stems[h]
-	if e.word == key {
-		return e.text[:e.n]
+	e := &t.stems[h>>(64-16)]
+	if e.hash == h {
+		return append(out[:at+int(e.keep)], e.tail[:e.more]...)
 	}
-	word := string(w[:n])
+	word := string(out[at:])
 	s := english.Stem(word, true)
 	if s == "" || len(s) > maxStemmed || !isASCII(s) {
 		s = word
 	}
-	e.word = key
-	e.n = uint8(copy(e.text[:], s))
-	return e.text[:e.n]
+	keep := 0
+	for keep < len(s) && keep < len(word) && s[keep] == word[keep] {
+		keep++
+	}
+	if len(s)-keep <= maxTail {
+		e.hash, e.keep = h, uint8(keep)
+		e.more = uint8(copy(e.tail[:], s[keep:]))
+	}
+	return append(out[:at], s...)
+}
+
+// hashWord mixes a word of 4 to maxStemmed bytes into 64 bits; it is never 0.
+func hashWord(w []byte) uint64 {
+	const p1, p2 = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
+	h := uint64(len(w)) * p1
+	for len(w) >= 8 {
+		h = mix(h ^ binary.LittleEndian.Uint64(w)*p2)
+		w = w[8:]
+	}
+	var rest uint64
+	if len(w) >= 4 {
+		rest = uint64(binary.LittleEndian.Uint32(w)) | uint64(binary.LittleEndian.Uint32(w[len(w)-4:]))<<32
+	} else {
+		for _, c := range w {
+			rest = rest<<8 | uint64(c)
+		}
+	}
+	return mix(h^rest*p2) | 1
+}
+
+// mix spreads every bit over all others (the finalizer of MurmurHash3).
+func mix(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }
 
 // wide takes the word that starts at text[i] and has letters beyond ASCII, and
@@ -205,9 +261,13 @@ func (t *Tokenizer) wide(text string, i int) int {
 	// Folding can part a word (half signs, ligatures): its pieces are read one by one.
 	for _, s := range strings.FieldsFunc(fold(text[i:j]), func(r rune) bool { return kindOf(r) != letter }) {
 		if isASCII(s) {
-			t.part(s)
+			seen := byte(0)
+			for k := range len(s) {
+				seen |= class[s[k]]
+			}
+			t.part(s, seen)
 		} else {
-			t.run([]byte(cut(s)))
+			t.run(cut(s))
 		}
 	}
 	return j
@@ -235,7 +295,7 @@ func (t *Tokenizer) ideographs(text string, i int) int {
 			continue
 		}
 		end := k + utf8.RuneLen(r)
-		t.run([]byte(run[k:end]))
+		t.run(run[k:end])
 		if prev >= 0 {
 			t.extra([]byte(run[prev:end]), "")
 		}
