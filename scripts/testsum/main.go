@@ -1,7 +1,8 @@
 // Command testsum reads what "go test -json" prints and shows it to people.
 //
 // What it is: a filter: one line a package, the whole output of what failed, every
-// skipped test with its reason, and a count at the end.
+// skipped test with its reason (those that the file lists: how many, by line of the
+// file), and a count at the end.
 //
 //	go test -json ./... | testsum SKIPS-FILE
 //
@@ -96,13 +97,15 @@ func sum(in io.Reader, out io.Writer, list string, strict bool) (ok bool, err er
 				break
 			}
 			skipped++
-			mark := "skip "
-			if !allows(allowed, k) {
-				if mark = "skip?"; strict {
-					mark, unexpected = "SKIP ", unexpected+1
-				}
+			if r := allows(allowed, k); r != nil {
+				r.times++
+				break
 			}
-			fmt.Fprintf(out, "%s %s %s: %s\n", mark, e.Package, e.Test, reason(output[k]))
+			mark := "skip"
+			if strict {
+				mark, unexpected = "SKIP", unexpected+1
+			}
+			fmt.Fprintf(out, "%s  %s %s: %s\n", mark, e.Package, e.Test, reason(output[k]))
 		default:
 			continue
 		}
@@ -111,6 +114,11 @@ func sum(in io.Reader, out io.Writer, list string, strict bool) (ok bool, err er
 	if err := lines.Err(); err != nil {
 		return false, err
 	}
+	for _, r := range allowed {
+		if r.times > 0 {
+			fmt.Fprintf(out, "skip  %dx %s %s: %s\n", r.times, r.pkg, r.test, r.why)
+		}
+	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	if strict && unexpected > 0 && failed == 0 {
 		fmt.Fprintln(out, "a package failed, or a test marked SKIP skipped without being listed as one that may")
@@ -118,31 +126,39 @@ func sum(in io.Reader, out io.Writer, list string, strict bool) (ok bool, err er
 	return passed > 0 && failed == 0 && unexpected == 0, nil
 }
 
+// A rule lists tests that may skip.
+type rule struct {
+	pkg, test, why string
+	times          int
+}
+
 // parse reads lines "PACKAGE TEST # reason".
-func parse(list string) ([]key, error) {
-	var keys []key
+func parse(list string) ([]*rule, error) {
+	var rules []*rule
 	for line := range strings.Lines(list) {
 		what, why, _ := strings.Cut(line, "#")
 		f := strings.Fields(what)
 		if len(f) == 0 {
 			continue
 		}
-		if len(f) != 2 || strings.TrimSpace(why) == "" {
+		why = strings.TrimSpace(why)
+		if len(f) != 2 || why == "" {
 			return nil, fmt.Errorf("%q is not PACKAGE TEST # reason", strings.TrimSpace(line))
 		}
-		keys = append(keys, key{f[0], f[1]})
+		rules = append(rules, &rule{pkg: f[0], test: f[1], why: why})
 	}
-	return keys, nil
+	return rules, nil
 }
 
-func allows(list []key, k key) bool {
-	for _, a := range list {
-		head, open := strings.CutSuffix(a.test, "*")
-		if path.Join("localmcp", a.pkg) == k.pkg && (a.test == k.test || open && strings.HasPrefix(k.test, head)) {
-			return true
+// allows finds the rule by which a test may skip, nil if there is none.
+func allows(rules []*rule, k key) *rule {
+	for _, r := range rules {
+		head, open := strings.CutSuffix(r.test, "*")
+		if path.Join("localmcp", r.pkg) == k.pkg && (r.test == k.test || open && strings.HasPrefix(k.test, head)) {
+			return r
 		}
 	}
-	return false
+	return nil
 }
 
 // reason is what a skipped test printed, without go test's own lines.
