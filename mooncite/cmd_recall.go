@@ -64,7 +64,8 @@ func (p *program) recallCommand() *cobra.Command {
 }
 
 // openReady opens the engine and reads what is new before it returns, with progress
-// on a terminal.
+// on a terminal. What cannot be read is for the answer to say: what was read before is
+// still good for one.
 func (p *program) openReady(c *cobra.Command) (*engine.Engine, error) {
 	limitMemory()
 	e, err := p.open(c.Context(), engine.Options{})
@@ -74,7 +75,7 @@ func (p *program) openReady(c *cobra.Command) (*engine.Engine, error) {
 	bar := p.streams.Progress("reading histories")
 	err = e.Refresh(c.Context(), bar.Report)
 	bar.Done()
-	if err != nil {
+	if err != nil && c.Context().Err() != nil {
 		e.Close()
 		return nil, err
 	}

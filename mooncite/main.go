@@ -66,7 +66,6 @@ func (p *program) root() *cobra.Command {
 		Long: "Mooncite indexes the histories of Pi, OMP, Claude Code, Codex and ChatGPT exports on this\n" +
 			"machine, finds text in them, and re-reads the source bytes before it calls a citation verified.\n" +
 			"Histories are only ever read. Nothing is sent anywhere.",
-		Args: cobra.NoArgs,
 	}
 	root.PersistentFlags().BoolVar(&p.streams.Verbose, "verbose", false, "show the causes of failures")
 	root.AddCommand(

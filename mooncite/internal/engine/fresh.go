@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
 	"localmcp/mooncite/internal/source"
@@ -71,38 +73,44 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 	if j := e.current(); j != nil && j.running() {
 		if !j.wait(ctx, budget-e.now().Sub(j.began)) {
 			f.job, f.waiting = j, j.left()
-			return f, e.failure(j)
+			return f, nil
 		}
 	}
 	list, err := e.look(ctx, set, f)
 	if err != nil {
 		return nil, err
 	}
-	drop, err := e.unauthorized(ctx, f)
-	if err != nil && !errors.Is(err, index.ErrStale) {
+	work, err := e.rest(ctx, f)
+	if err != nil {
 		return nil, err
 	}
-	stale := errors.Is(err, index.ErrStale)
-	if len(list) == 0 && len(drop) == 0 && !stale {
+	work.list = list
+	if work.empty() {
 		e.note(unchanged)
 		return f, nil
 	}
-	j := e.start(list, drop, stale)
+	j := e.start(work)
 	if !j.wait(ctx, budget) {
 		f.job, f.waiting = j, j.left()
 		return f, nil
 	}
 	f.waiting = j.left()
-	return f, e.failure(j)
+	if j.err != nil && !errors.Is(j.err, context.Canceled) {
+		if !e.store.Exists() {
+			return nil, j.err
+		}
+		f.trouble(j.err)
+	}
+	return f, nil
 }
 
-// failure is why a finished job could not publish anything, when that is for the
-// caller to know.
-func (e *Engine) failure(j *job) error {
-	if j.running() || j.err == nil || errors.Is(j.err, context.Canceled) {
-		return nil
-	}
-	return j.err
+// trouble notes that newer text could not be put into the index; what was there
+// before still answers.
+func (f *freshness) trouble(err error) {
+	x := fault.From(err)
+	f.groups = append(f.groups, ErrorGroup{Origin: unknownOrigin, Reason: reasonIndex, Count: 1, FatalCount: 1, note: "newer text could not be indexed: " + x.Error()})
+	f.problems = append(f.problems, Problem{Origin: unknownOrigin, Name: "index", ID: evidence.ShortName("index"), Reason: reasonIndex, Detail: x.Error(), Remedy: x.Hint})
+	f.waiting = max(f.waiting, 1)
 }
 
 // Refresh reads everything that changed before it returns.
@@ -272,25 +280,31 @@ func (e *Engine) sameRoots(set source.Set) bool {
 	return n == len(e.watched)
 }
 
-// unauthorized lists sources whose root is not authorized any more.
-func (e *Engine) unauthorized(ctx context.Context, f *freshness) (drop []*index.Source, err error) {
-	err = e.store.Read(ctx, func(s *index.Snapshot) error {
+// rest finds what changes of files do not show: sources whose root is not authorized
+// any more, and an index of another version.
+func (e *Engine) rest(ctx context.Context, f *freshness) (work, error) {
+	var w work
+	err := e.store.Read(ctx, func(s *index.Snapshot) error {
 		if s == nil {
 			return nil
 		}
 		for _, src := range s.Sources() {
 			if !f.authorized(src.Origin, src.Root) {
-				drop = append(drop, src)
+				w.drop = append(w.drop, src)
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(drop, func(a, b *index.Source) int { return int(a.ID - b.ID) })
-	return drop, err
+	if errors.Is(err, index.ErrStale) {
+		return work{rebuild: true}, nil
+	}
+	slices.SortFunc(w.drop, func(a, b *index.Source) int { return cmp.Compare(a.ID, b.ID) })
+	return w, err
 }
 
-// vanishedRoots: a root that is gone takes its files with it; their text stays.
-func (e *Engine) vanishedRoots(f *freshness, s *index.Snapshot) []*index.Source {
+// vanished lists sources whose root is gone as a whole: their text stays, and so does
+// what the index knows of their files, in case the root comes back.
+func (f *freshness) vanished(s *index.Snapshot) []*index.Source {
 	missing := map[watchKey]bool{}
 	for i := range f.roots {
 		if f.roots[i].State == source.Missing {
@@ -298,7 +312,7 @@ func (e *Engine) vanishedRoots(f *freshness, s *index.Snapshot) []*index.Source 
 		}
 	}
 	var out []*index.Source
-	if s == nil || len(missing) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
 	for _, src := range s.Sources() {

@@ -255,6 +255,8 @@ func (p *proof) run(ctx context.Context, target *cited, around []*cited) error {
 		p.out.Next = call(ToolStatus, "see how the source is named and what to do", nil)
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
+		gone := *h.src
+		gone.Present, h.src = false, &gone
 		p.indexed(target)
 		p.out.finish(Missing, "The source file is gone. The text is what was indexed last; it can no longer be verified.")
 		return nil

@@ -19,18 +19,27 @@ const batchText = 64 << 20
 // bulkBytes is how much there has to be read for the index to be set for much.
 const bulkBytes = 8 << 20
 
+// work is what a job has to do.
+type work struct {
+	list    []todo
+	drop    []*index.Source // not authorized any more
+	rebuild bool
+}
+
+func (w *work) empty() bool {
+	return len(w.list) == 0 && len(w.drop) == 0 && !w.rebuild
+}
+
 // A job reads changed sources into the index. One runs at a time in a process.
 type job struct {
-	began      time.Time
-	done       chan struct{}
-	err        error // set before done is closed
-	rebuilding bool
-	list       []todo
-	drop       []*index.Source
-	files      atomic.Int64 // done
-	bytes      atomic.Int64 // done
-	total      int64        // bytes
-	failed     atomic.Int64 // changes that stay to be read
+	work
+	began  time.Time
+	done   chan struct{}
+	err    error        // set before done is closed
+	files  atomic.Int64 // done
+	bytes  atomic.Int64 // done
+	total  int64        // bytes
+	failed atomic.Int64 // changes that stay to be read
 }
 
 func (j *job) running() bool {
@@ -85,18 +94,18 @@ func (j *job) left() int {
 }
 
 func (j *job) progress() *Progress {
-	return &Progress{FilesDone: int(j.files.Load()), Files: len(j.list), BytesDone: j.bytes.Load(), Bytes: j.total, Rebuilding: j.rebuilding}
+	return &Progress{FilesDone: int(j.files.Load()), Files: len(j.list), BytesDone: j.bytes.Load(), Bytes: j.total, Rebuilding: j.rebuild}
 }
 
 // start begins a job unless one runs, and returns the one that runs.
-func (e *Engine) start(list []todo, drop []*index.Source, rebuild bool) *job {
+func (e *Engine) start(w work) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.job != nil && e.job.running() {
 		return e.job
 	}
-	j := &job{began: e.now(), done: make(chan struct{}), list: list, drop: drop, rebuilding: rebuild}
-	for _, t := range list {
+	j := &job{began: e.now(), done: make(chan struct{}), work: w}
+	for _, t := range w.list {
 		if t.Kind != source.Removed {
 			j.total += t.ID.Size
 		}
@@ -107,7 +116,7 @@ func (e *Engine) start(list []todo, drop []*index.Source, rebuild bool) *job {
 	e.work.Go(func() {
 		defer close(j.done)
 		defer yieldFor(j.total)()
-		if rebuild {
+		if w.rebuild {
 			j.err = e.runRebuild(e.life, j)
 		} else {
 			j.err = e.runRefresh(e.life, j)
@@ -139,7 +148,7 @@ func (e *Engine) finish(j *job) {
 		}
 		e.seeded = -1 // look at everything anew
 	}
-	if j.rebuilding {
+	if j.rebuild {
 		e.last.rebuild = outcome
 	} else {
 		e.last.refresh = outcome
@@ -345,7 +354,7 @@ func (e *Engine) Rebuild(ctx context.Context, report func(done, total float64, m
 	if err != nil {
 		return RebuildOut{}, err
 	}
-	j := e.start(list, nil, true)
+	j := e.start(work{list: list, rebuild: true})
 	if err := j.watchOver(ctx, report); err != nil {
 		return RebuildOut{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"strconv"
+	"time"
 
 	"localmcp/internal/fault"
 	"localmcp/internal/safefile"
@@ -31,6 +32,7 @@ func (e *Engine) take(ctx context.Context, b *index.Batch, t todo, anew bool) (*
 	if t.Kind == source.Removed {
 		if r.src != nil {
 			r.src.Present = false
+			r.src.State = r.state
 			if err := b.PutSource(r.src); err != nil {
 				return nil, err
 			}
@@ -142,7 +144,7 @@ func (r *reading) fail(id safefile.Identity, seen int64, cause error) (*accepted
 		reason, detail = f.Code, f.Msg
 	}
 	r.src.Identity, r.src.SeenNS, r.src.Present = id, seen, true
-	r.src.Fault = string(reason) + ": " + detail
+	r.src.Fault, r.src.State = string(reason)+": "+detail, r.state
 	if err := r.b.PutSource(r.src); err != nil {
 		return nil, err
 	}
@@ -151,6 +153,16 @@ func (r *reading) fail(id safefile.Identity, seen int64, cause error) (*accepted
 
 func (r *reading) done(id safefile.Identity, seen int64) *accepted {
 	return &accepted{w: r.t.w, known: source.Known{Rel: r.t.Rel, ID: id, SeenNS: seen}}
+}
+
+// same ends the reading of a file that is as it was. While it is so young that it has
+// to be looked at again, nothing is written.
+func (r *reading) same() (*accepted, error) {
+	if r.t.Kind == source.Recheck && r.src.Present && r.file.ID == r.src.Identity && r.file.SeenNS-r.file.ID.CtimeNS < int64(2*time.Second) {
+		return r.done(r.file.ID, r.file.SeenNS), nil
+	}
+	r.src.State = r.state
+	return r.store()
 }
 
 // store puts the source's row and ends the reading.
@@ -186,7 +198,7 @@ func (r *reading) pi() (*accepted, error) {
 	same := r.file.ID.SameFile(old)
 	switch {
 	case r.src.Fault != "" && faultReason(r.src.Fault) == reasonChanged:
-		return r.store() // stays as it is until a rebuild
+		return r.same() // stays as it is until a rebuild
 	case same && r.file.ID.Size > old.Size && r.src.Fault == "":
 		return r.suffix(transcript.Lines, nil)
 	case same && r.file.ID.Size == old.Size:
@@ -196,7 +208,7 @@ func (r *reading) pi() (*accepted, error) {
 		}
 		if holds {
 			r.src.Fault = ""
-			return r.store()
+			return r.same()
 		}
 	}
 	what := "the file was rewritten"
@@ -206,7 +218,7 @@ func (r *reading) pi() (*accepted, error) {
 	case r.file.ID.Size < old.Size:
 		what = "the file was cut"
 	}
-	r.src.Fault = reasonChanged + ": " + what
+	r.src.Fault, r.src.State = reasonChanged+": "+what, r.state
 	return r.store()
 }
 
@@ -334,8 +346,7 @@ func (r *reading) suffix(shape transcript.Shape, prefix *continued) (*accepted, 
 		return nil, err
 	}
 	if at == src.At {
-		*r.src = src
-		return r.store()
+		return r.same()
 	}
 	if _, err := fill.Finish(res.OffBranch); err != nil {
 		return nil, intoIndex(err)

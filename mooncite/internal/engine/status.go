@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"localmcp/internal/op"
+	"localmcp/internal/sqlitedb"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
 )
@@ -29,6 +31,7 @@ const (
 	reasonMetadata = "source_metadata_failure"
 	reasonChanged  = "source_changed_during_refresh"
 	reasonParse    = "source_read_or_parse_failure"
+	reasonIndex    = "index_write_failure"
 )
 
 const unknownOrigin = "unknown"
@@ -160,18 +163,20 @@ const statusBudget = 2 * time.Second
 // Status looks for changes and says what is indexed and what is wrong.
 func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 	out := StatusOut{SourceRoot: "authorized-conversation-sources", Generation: emptyGeneration, TrustState: fullVerified, Coverage: partial,
-		ErrorGroups: []ErrorGroup{}, Problems: []Problem{}, UnknownTypes: []UnknownType{}, Forgotten: e.forgotten.Len(),
+		ErrorGroups: []ErrorGroup{}, Problems: []Problem{}, UnknownTypes: []UnknownType{},
 		Registrations: Registrations{Unavailable, Unavailable, Unavailable, Unavailable}}
 	f, err := e.fresh(ctx, statusBudget, false)
 	if err == nil {
 		err = e.read(ctx, f, func(v *view) error { out.fill(v); return nil })
 	}
 	out.LastRefreshOutcome, out.LastRebuildOutcome, out.LastSuccessfulRefreshAt = e.outcomes()
-	out.StateBytes = e.store.Size()
+	out.StateBytes, out.Forgotten = e.store.Size(), e.forgotten.Len()
 	if err != nil {
 		out.Outcome, out.Freshness = Unavailable, Unavailable
 		out.Meaning = "The index cannot be used: " + plain(err)
-		out.Next = run("mooncite rebuild", "make the index anew from the histories, which it does not touch")
+		if errors.Is(err, sqlitedb.Damaged) { // what else can be wrong a rebuild does not mend
+			out.Next = run("mooncite rebuild", "make the index anew from the histories, which it does not touch")
+		}
 		return out, nil
 	}
 	out.conclude(f)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,6 +30,7 @@ type view struct {
 	snap    *index.Snapshot // nil: nothing was ever published
 	fresh   *freshness
 	sources map[int64]*index.Source // authorized ones
+	owned   bool                    // sources is the view's own map
 }
 
 // read runs f on one state of the index.
@@ -42,21 +44,26 @@ func (e *Engine) read(ctx context.Context, fresh *freshness, f func(*view) error
 					v.withdraw(id)
 				}
 			}
+			for _, s := range fresh.vanished(snap) {
+				gone := *s
+				gone.Present = false
+				v.own()[s.ID] = &gone
+			}
 		}
 		return f(v)
 	})
 }
 
-// withdraw takes a source out of the view; the index's own map stays as it is.
-func (v *view) withdraw(id int64) {
-	if all := v.snap.Sources(); len(v.sources) == len(all) {
-		own := make(map[int64]*index.Source, len(all))
-		for k, s := range all {
-			own[k] = s
-		}
-		v.sources = own
+// withdraw takes a source out of the view.
+func (v *view) withdraw(id int64) { delete(v.own(), id) }
+
+// own gives the view a map of sources that may be changed; the index's own one stays
+// as it is.
+func (v *view) own() map[int64]*index.Source {
+	if !v.owned {
+		v.sources, v.owned = maps.Clone(v.snap.Sources()), true
 	}
-	delete(v.sources, id)
+	return v.sources
 }
 
 func (v *view) authorized(o evidence.Origin, root string) bool { return v.fresh.authorized(o, root) }

@@ -33,6 +33,7 @@ type Batch struct {
 	months   map[int64]bool
 	text     int64
 	number   int64 // of this publication
+	sent     bool  // anything at all
 }
 
 // A job is a full block to store, or any other work in its turn.
@@ -63,7 +64,7 @@ func publish(ctx context.Context, conn *sqlitedb.Conn, f func(*Batch) error) err
 	}
 	go b.feed()
 	ferr := f(b)
-	if ferr == nil {
+	if ferr == nil && b.sent {
 		ferr = b.close()
 	}
 	close(b.jobs)
@@ -185,6 +186,7 @@ func (b *Batch) store(ctx context.Context, k *block) error {
 
 // send queues a job behind all before it.
 func (b *Batch) send(j job) error {
+	b.sent = true
 	select {
 	case <-b.failed:
 		return b.err

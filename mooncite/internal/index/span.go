@@ -3,11 +3,12 @@ package index
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"math"
 	"strconv"
 	"strings"
 
+	"localmcp/internal/fault"
+	"localmcp/internal/sqlitedb"
 	"localmcp/mooncite/internal/evidence"
 )
 
@@ -38,7 +39,7 @@ type Span struct {
 	Size    int // bytes of text
 }
 
-var errDamaged = errors.New("index block is damaged")
+var errDamaged error = fault.New(sqlitedb.Damaged, "the index is damaged").WithHint("%s", wayOut)
 
 const metaVersion = 1
 

@@ -42,6 +42,9 @@ const (
 	normalMerge = 4
 )
 
+// wayOut is what helps against a damaged index.
+const wayOut = "run `mooncite rebuild`; it reads the histories anew and does not touch them"
+
 // ErrStale says that the index in force was made by another version of the words
 // and has to be built anew before it can be searched.
 var ErrStale = errors.New("index was made by another version")
@@ -148,7 +151,7 @@ func (s *Store) pointer() (string, error) {
 	n, _ := f.Read(b)
 	name := strings.TrimSuffix(string(b[:n]), "\n")
 	if _, ok := indexNumber(name); !ok {
-		return "", fault.New(sqlitedb.Damaged, "the state directory's file %q does not name an index", pointerName).WithHint("run `mooncite rebuild`")
+		return "", fault.New(sqlitedb.Damaged, "the state directory's file %q does not name an index", pointerName).WithHint("%s", wayOut)
 	}
 	return name, nil
 }
@@ -166,7 +169,7 @@ func indexNumber(name string) (int64, bool) {
 }
 
 func options(bulk bool) sqlitedb.Options {
-	return sqlitedb.Options{ApplicationID: applicationID, PageKiB: 16, Migrations: []string{projection}, Bulk: bulk, WayOut: "run `mooncite rebuild`; it reads the histories anew and does not touch them"}
+	return sqlitedb.Options{ApplicationID: applicationID, PageKiB: 16, Migrations: []string{projection}, Bulk: bulk, WayOut: wayOut}
 }
 
 // Exists reports whether anything was ever published.
@@ -278,6 +281,10 @@ func (s *Store) put(name string, db *sqlitedb.DB) (*handle, error) {
 // Rebuild runs f with a batch into a new file and, when f returns nil, puts that
 // file in force in place of the old one. The caller holds the lock.
 func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
+	next := int64(1) // before the sweep: a name is never given twice
+	for _, n := range s.numbers() {
+		next = max(next, n+1)
+	}
 	s.sweep(s.inForce())
 	temp := filepath.Join(s.path, buildPrefix+strconv.Itoa(os.Getpid())+indexSuffix)
 	defer removeAll(temp)
@@ -289,6 +296,10 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 		if err := errors.Join(checkVersion(ctx, c), tune(ctx, c, bulkHash, bulkMerge)); err != nil {
 			return err
 		}
+		// Publications of one index are never taken for another's.
+		if _, err := c.Exec(ctx, "INSERT INTO facts (key, value) VALUES (?, ?)", factNumber, strconv.FormatInt(next<<32, 10)); err != nil {
+			return err
+		}
 		if err := publish(ctx, c, f); err != nil {
 			return err
 		}
@@ -296,10 +307,6 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
-	}
-	next := int64(1)
-	for _, n := range s.numbers() {
-		next = max(next, n+1)
 	}
 	name := indexPrefix + strconv.FormatInt(next, 10) + indexSuffix
 	if err := os.Rename(temp, filepath.Join(s.path, name)); err != nil {

@@ -56,7 +56,11 @@ func (p *packer) unpack(dst, kept []byte) ([]byte, error) {
 			}
 			p.dec = dec
 		}
-		return p.dec.DecodeAll(kept[1:], dst)
+		text, err := p.dec.DecodeAll(kept[1:], dst)
+		if err != nil {
+			return dst, errDamaged
+		}
+		return text, nil
 	}
 	return dst, errDamaged
 }

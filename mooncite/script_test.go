@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"localmcp/internal/testenv"
+)
+
+// TestScripts runs the command line as a person would. Each script has a home of its
+// own; "histories" puts the sample conversations into it.
+func TestScripts(t *testing.T) {
+	samples, err := filepath.Abs("../samples/home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Values["samples"] = samples
+			home := filepath.Join(e.WorkDir, "home")
+			e.Setenv("HOME", home)
+			e.Setenv("TZ", "UTC")
+			e.Setenv("LANG", "C.UTF-8")
+			e.Setenv("STATE", filepath.Join(home, ".local/state/mooncite"))
+			e.Setenv("CONFIG", filepath.Join(home, ".config/mooncite"))
+			if err := os.MkdirAll(home, 0o700); err != nil {
+				return err
+			}
+			return os.Chmod(home, 0o700)
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"histories": scriptHistories,
+			"exits":     scriptExits,
+			"json":      scriptJSON,
+			"keep":      scriptKeep,
+		},
+	})
+}
+
+// scriptHistories copies the sample home.
+func scriptHistories(ts *testscript.TestScript, neg bool, args []string) {
+	samples, _ := ts.Value("samples").(string)
+	ts.Check(os.CopyFS(ts.Getenv("HOME"), os.DirFS(samples)))
+}
+
+// scriptExits runs mooncite and wants an exit status: exits 4 recall x.
+func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || neg {
+		ts.Fatalf("usage: exits STATUS ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec("mooncite", args[1:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("mooncite %q: exit status %d, want %d", args[1:], got, want)
+	}
+}
+
+// at finds a member of decoded JSON by a path such as candidates.0.evidenceId; "len"
+// gives a length.
+func at(v any, path string) (any, bool) {
+	for step := range strings.SplitSeq(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			member, ok := x[step]
+			if !ok {
+				return nil, false
+			}
+			v = member
+		case []any:
+			if step == "len" {
+				v = len(x)
+				continue
+			}
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(x) {
+				return nil, false
+			}
+			v = x[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+func stdoutJSON(ts *testscript.TestScript) any {
+	var v any
+	d := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
+	d.UseNumber()
+	ts.Check(d.Decode(&v))
+	if d.More() {
+		ts.Fatalf("more than one JSON value")
+	}
+	return v
+}
+
+// scriptJSON wants the last output to be one JSON value and members of it to have
+// values: json outcome=matches candidates.len=1.
+func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
+	v := stdoutJSON(ts)
+	for _, arg := range args {
+		path, want, ok := strings.Cut(arg, "=")
+		got, there := at(v, path)
+		if ok && (!there || fmt.Sprint(got) != want) || !ok && !there {
+			ts.Fatalf("%s is %v (there: %t), want %s", path, got, there, want)
+		}
+	}
+}
+
+// scriptKeep puts a member of the last output into a variable: keep ID candidates.0.evidenceId.
+func scriptKeep(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: keep NAME PATH")
+	}
+	v, ok := at(stdoutJSON(ts), args[1])
+	if !ok {
+		ts.Fatalf("%s is not there", args[1])
+	}
+	ts.Setenv(args[0], fmt.Sprint(v))
+}
+
+// Help is an interface: people read it, scripts parse it.
+func TestHelp(t *testing.T) {
+	h := testenv.NewHome(t)
+	for _, words := range []string{"", "serve", "recall", "inspect", "status", "rebuild", "source", "source list", "source add", "source remove", "forget", "version"} {
+		name := "mooncite"
+		if words != "" {
+			name += "-" + strings.ReplaceAll(words, " ", "-")
+		}
+		t.Run(name, func(t *testing.T) {
+			c := exec.Command(built.Path(t), append(strings.Fields(words), "--help")...)
+			c.Env = h.Environ()
+			r := finish(t, c)
+			if r.status != 0 || r.stderr != "" {
+				t.Errorf("status %d, %s", r.status, r.stderr)
+			}
+			testenv.Golden(t, filepath.Join("testdata", "help", name+".txt"), []byte(r.stdout))
+			short := exec.Command(built.Path(t), append([]string{"help"}, strings.Fields(words)...)...)
+			short.Env = h.Environ()
+			if s := finish(t, short); s.stdout != r.stdout {
+				t.Errorf("`help %s` says something else than `%s --help`", words, words)
+			}
+		})
+	}
+	if entries, err := os.ReadDir(h.Dir); err != nil || len(entries) != 2 {
+		t.Errorf("help left something behind: %v, %v", entries, err)
+	}
+}
