@@ -49,7 +49,7 @@ fuzz:
 	@scripts/test fuzz
 
 golden:
-	go test ./... -run 'Golden|Docs|Tools|Conformance' -update
+	go test $$(grep -rlE 'internal/testenv"|"update"' --include='*_test.go' . | xargs -n 1 dirname | sort -u) -update
 	scripts/deps -update
 
 bench-mooncite: build
