@@ -388,7 +388,9 @@ type artifactDoc struct {
 
 func (c *client) artifact(uri string) artifactDoc {
 	c.t.Helper()
-	got := result[struct{ Contents []struct{ URI, MIMEType, Text string } }](c.t, c.Call("resources/read", `{"uri":"`+uri+`"}`))
+	got := result[struct {
+		Contents []struct{ URI, MIMEType, Text string }
+	}](c.t, c.Call("resources/read", `{"uri":"`+uri+`"}`))
 	if len(got.Contents) != 1 {
 		c.t.Fatalf("%+v", got)
 	}

@@ -603,6 +603,7 @@ func (r *reading) export() (*accepted, error) {
 	}
 	src.Info, src.Counts = res.Info, index.Counts{}
 	src.Counts.Add(res.Counts)
+	x.count(src)
 	src.At, src.Prefix = at, lines.sum()
 	r.src = src
 	return r.store()
@@ -614,6 +615,7 @@ type exporting struct {
 	src   *index.Source
 	known map[evidence.Digest]*index.Unit
 	kept  map[int64]bool
+	old   index.Counts // of the units that were kept
 	made  []*index.Filler
 	unit  *index.Unit
 	fill  *index.Filler
@@ -632,6 +634,8 @@ func (x *exporting) skip(rec *transcript.Record) bool {
 	}
 	x.kept[u.ID] = true
 	x.src.Spans += u.Spans
+	x.old.Records += u.Records - 1 // the parser counted it once
+	x.old.Eligible += u.Eligible
 	if u.Start != rec.Start || u.Line != rec.Line {
 		moved := *u
 		moved.Start, moved.Line = rec.Start, rec.Line
@@ -657,7 +661,23 @@ func (x *exporting) emit(rec *transcript.Record, en *transcript.Entry) error {
 		x.fill = x.r.b.Unit(x.src, x.unit, nil, x.r.e.forgotten)
 		x.made = append(x.made, x.fill)
 	}
+	x.unit.Records = rec.Parts
+	x.unit.Eligible++
 	return intoIndex(x.fill.Add(rec, en))
+}
+
+// count adds what conversations that were not read again are known to count for.
+func (x *exporting) count(src *index.Source) {
+	src.Counts.Records += x.old.Records
+	src.Counts.Eligible += x.old.Eligible
+	if x.r.src == nil || len(x.kept) == 0 {
+		return
+	}
+	for name, n := range x.r.src.Counts.Unknown {
+		if src.Counts.Unknown[name] < n {
+			src.Counts.Add(transcript.Counts{Unknown: map[string]int64{name: n - src.Counts.Unknown[name]}})
+		}
+	}
 }
 
 // close ends the open conversation.

@@ -230,9 +230,10 @@ func (b *Batch) PutUnit(u *Unit) error {
 	if u.Digest != [32]byte{} {
 		digest = u.Digest[:]
 	}
-	return b.exec(`INSERT INTO units (id, source, session, start, size, line, digest, spans) VALUES (?, ?, ?, ?, ?, ?, coalesce(?, x''), ?)
+	return b.exec(`INSERT INTO units (id, source, session, start, size, line, digest, spans, records, eligible) VALUES (?, ?, ?, ?, ?, ?, coalesce(?, x''), ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET session = excluded.session, start = excluded.start, size = excluded.size, line = excluded.line,
-		digest = excluded.digest, spans = excluded.spans`, u.ID, u.Source, u.Session, u.Start, u.Size, u.Line, digest, u.Spans)
+		digest = excluded.digest, spans = excluded.spans, records = excluded.records, eligible = excluded.eligible`,
+		u.ID, u.Source, u.Session, u.Start, u.Size, u.Line, digest, u.Spans, u.Records, u.Eligible)
 }
 
 // DropUnit removes a unit with its spans.

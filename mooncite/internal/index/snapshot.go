@@ -178,7 +178,7 @@ func (s *Snapshot) State(source int64) ([]byte, error) {
 	return b, err
 }
 
-const unitColumns = "SELECT id, source, session, start, size, line, digest, spans FROM units "
+const unitColumns = "SELECT id, source, session, start, size, line, digest, spans, records, eligible FROM units "
 
 func (s *Snapshot) unitsWhere(where string, arg any) ([]Unit, error) {
 	rows, err := s.conn.Query(s.ctx, unitColumns+where, arg)
@@ -190,7 +190,7 @@ func (s *Snapshot) unitsWhere(where string, arg any) ([]Unit, error) {
 	for rows.Next() {
 		var u Unit
 		var digest []byte
-		if err := rows.Scan(&u.ID, &u.Source, &u.Session, &u.Start, &u.Size, &u.Line, &digest, &u.Spans); err != nil {
+		if err := rows.Scan(&u.ID, &u.Source, &u.Session, &u.Start, &u.Size, &u.Line, &digest, &u.Spans, &u.Records, &u.Eligible); err != nil {
 			return nil, err
 		}
 		copy(u.Digest[:], digest)

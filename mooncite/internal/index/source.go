@@ -89,4 +89,6 @@ type Unit struct {
 	Line    int64
 	Digest  [sha256.Size]byte // of a conversation's bytes; zero for files
 	Spans   int64
+	// Records and Eligible are a conversation's part in its source's counts.
+	Records, Eligible int64
 }

@@ -107,6 +107,7 @@ func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) erro
 	}
 	p.good++
 	p.counts.Records += int64(len(c.nodes))
+	r.Parts = 1 + int64(len(c.nodes))
 	for name, n := range c.unknown {
 		if p.counts.Unknown == nil {
 			p.counts.Unknown = map[string]int64{}

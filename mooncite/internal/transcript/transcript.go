@@ -14,6 +14,7 @@ type Record struct {
 	End    int64 // offset after its last byte; the line end is not part of it
 	Bytes  []byte
 	Digest evidence.Digest // SHA-256 of Bytes
+	Parts  int64           // what it counts for in Counts.Records; set for documents
 
 	checked bool // Scan found Bytes to be one whole JSON object
 }
