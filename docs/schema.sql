@@ -41,7 +41,8 @@ CREATE TABLE units (
   session TEXT NOT NULL,
   start   INTEGER NOT NULL, size INTEGER NOT NULL, line INTEGER NOT NULL, -- where its spans' ranges count from
   digest  BLOB NOT NULL,    -- SHA-256 of a conversation's bytes; empty for files
-  spans   INTEGER NOT NULL
+  spans   INTEGER NOT NULL,
+  records INTEGER NOT NULL, eligible INTEGER NOT NULL -- of a conversation
 );
 
 CREATE INDEX units_source ON units (source);
