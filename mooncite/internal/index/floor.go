@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -26,6 +27,9 @@ func (s *Store) Floor(ctx context.Context, dir string) (time.Duration, error) {
 			return err
 		}
 		return s.Read(ctx, func(snap *Snapshot) error {
+			if snap == nil {
+				return errors.New("nothing is indexed")
+			}
 			took, err = insertAll(context.WithoutCancel(ctx), c, snap)
 			return err
 		})
