@@ -13,6 +13,9 @@ import (
 // floorBatch is how much token text is prepared between two stretches of the clock.
 const floorBatch = 32 << 20
 
+// ErrEmpty says that nothing was ever published.
+var ErrEmpty = errors.New("nothing is indexed")
+
 // Floor measures the limit that a rebuild is held against: how long one writer takes
 // to insert the token text of everything indexed into the same FTS5 table with the
 // same settings, and nothing else. It writes into a directory the caller removes.
@@ -28,7 +31,7 @@ func (s *Store) Floor(ctx context.Context, dir string) (time.Duration, error) {
 		}
 		return s.Read(ctx, func(snap *Snapshot) error {
 			if snap == nil {
-				return errors.New("nothing is indexed")
+				return ErrEmpty
 			}
 			took, err = insertAll(context.WithoutCancel(ctx), c, snap)
 			return err
