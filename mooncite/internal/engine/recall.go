@@ -109,11 +109,15 @@ type recallPlan struct {
 	filter index.Filter
 	order  index.Order
 	offset int
+	cut    bool // the query has more terms than are looked for
 }
 
 // planRecall checks what needs no index. meaning is not "" when the scope is invalid.
 func planRecall(in RecallIn) (p *recallPlan, meaning string) {
 	p = &recallPlan{wanted: parseQuery(in.Query), in: in, filter: index.Any()}
+	if len(p.terms) > index.MaxTerms {
+		p.terms, p.cut = p.terms[:index.MaxTerms], true
+	}
 	switch in.Order {
 	case "", "relevance":
 	case "newest":
@@ -538,6 +542,9 @@ func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, hidden bool)
 	gaps := v.gaps(&p.filter)
 	if hidden {
 		gaps = append(gaps, "the middle of a long tool output holds these words; only its first and last 16 KiB can be cited")
+	}
+	if p.cut {
+		gaps = append(gaps, fmt.Sprintf("only the first %d different words of the query were looked for", index.MaxTerms))
 	}
 	out.Warnings = append(out.Warnings, gaps...)
 	if out.EchoesSuppressed > 0 {

@@ -54,8 +54,8 @@ type Found struct {
 	Complete bool
 }
 
-// maxTerms is how many terms of a query are looked for.
-const maxTerms = 64
+// MaxTerms is how many terms of a query are looked for.
+const MaxTerms = 64
 
 // termExpression is a term in FTS5's language.
 func termExpression(t *lexis.Term) string {
@@ -167,7 +167,7 @@ func (s *Snapshot) restriction(f *Filter) (expression string, none bool) {
 // query has only common terms they come from the newest end and from slices over
 // all time. No step ranks or walks an unbounded set.
 func (s *Snapshot) Search(q *Query) (*Found, error) {
-	terms := q.Terms[:min(len(q.Terms), maxTerms)]
+	terms := q.Terms[:min(len(q.Terms), MaxTerms)]
 	found := &Found{Docs: make([]int64, len(terms)), Complete: len(terms) == len(q.Terms)}
 	filter, none := s.restriction(&q.Filter)
 	if none || len(terms) == 0 || s.spans == 0 {
@@ -263,7 +263,7 @@ func (g *gathering) probe() error {
 
 // phrase brings the documents that hold the whole query word by word.
 func (g *gathering) phrase(tokens []string) error {
-	if len(tokens) < 2 || len(tokens) > maxTerms || slices.Contains(g.found.Docs, 0) {
+	if len(tokens) < 2 || len(tokens) > MaxTerms || slices.Contains(g.found.Docs, 0) {
 		return nil
 	}
 	docs, err := g.snap.docs(both(quote(strings.Join(tokens, " ")), g.filter), phraseCap)
