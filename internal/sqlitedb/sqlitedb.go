@@ -282,6 +282,30 @@ func (d *DB) Checkpoint(ctx context.Context) (done bool, err error) {
 	return err == nil && busy == 0, d.classify(err)
 }
 
+// CopyTo writes what the database holds into a new file, flushed to disk, without a
+// trace of what was deleted. The file must not exist.
+func (d *DB) CopyTo(ctx context.Context, path string) error {
+	if err := d.spoiled(nil); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // SQLite would let others read it
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	c, err := take(ctx, d.writer)
+	if err != nil {
+		return err
+	}
+	defer func() { d.writer <- c }()
+	if _, err := c.sql.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
+		return d.classify(err)
+	}
+	return flush(path)
+}
+
 // Close waits for reads and writes to end and closes the file. A bulk file is flushed
 // to disk, so that it may take its name. Nothing may be called after it but Close,
 // which answers the same again.

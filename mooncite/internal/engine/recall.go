@@ -20,6 +20,7 @@ const (
 	maxLimit     = 20
 	maxOffset    = 200 // how far paging reaches
 	readTexts    = 8   // texts weighed beyond twice the limit
+	passedOver   = 256 // candidates looked at beyond them: echoes, copies, other forms
 )
 
 // recallBudget is how long a recall waits for newer text to be read.
@@ -63,6 +64,7 @@ type RecallOut struct {
 
 	now    time.Time
 	offset int
+	first  int
 }
 
 // Recall finds bounded lexical evidence for a query.
@@ -78,7 +80,7 @@ func (e *Engine) Recall(ctx context.Context, in RecallIn) (RecallOut, error) {
 	if meaning != "" {
 		return out.invalid(in, meaning), nil
 	}
-	out.LexicalTerms, out.offset = plan.names(), plan.offset
+	out.LexicalTerms, out.offset, out.first = plan.names(), plan.offset, plan.first
 	f, err := e.fresh(ctx, e.patience, false)
 	if err != nil {
 		return out.unavailable(err), nil
@@ -109,11 +111,12 @@ type recallPlan struct {
 	filter index.Filter
 	order  index.Order
 	offset int
+	first  int // limit of the first page
 }
 
 // planRecall checks what needs no index. meaning is not "" when the scope is invalid.
 func planRecall(in RecallIn) (p *recallPlan, meaning string) {
-	p = &recallPlan{wanted: parseQuery(in.Query), in: in, filter: index.Any()}
+	p = &recallPlan{wanted: parseQuery(in.Query), in: in, filter: index.Any(), first: in.Limit}
 	switch in.Order {
 	case "", "relevance":
 	case "newest":
@@ -160,11 +163,10 @@ func planRecall(in RecallIn) (p *recallPlan, meaning string) {
 		return nil, "project is not a project identity as answers name it (project:name-0123456789abcdef), a path is none"
 	}
 	if in.Cursor != "" {
-		n, ok := parseCursor(in.Cursor)
-		if !ok {
+		var ok bool
+		if p.offset, p.first, ok = parseCursor(in.Cursor); !ok {
 			return nil, "cursor is not one that an answer gave"
 		}
-		p.offset = n
 	}
 	return p, ""
 }
@@ -197,21 +199,27 @@ func isProject(s string) bool {
 
 const cursorPrefix = "recall:"
 
-func makeCursor(offset int) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + strconv.Itoa(offset)))
+// A cursor holds how many candidates were given and how many the first page was for.
+func makeCursor(offset, first int) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + strconv.Itoa(offset) + ":" + strconv.Itoa(first)))
 }
 
-func parseCursor(s string) (int, bool) {
+func parseCursor(s string) (offset, first int, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil {
-		return 0, false
+		return 0, 0, false
 	}
 	rest, ok := strings.CutPrefix(string(b), cursorPrefix)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	n, err := strconv.Atoi(rest)
-	return n, err == nil && n > 0 && n <= maxOffset
+	o, f, ok := strings.Cut(rest, ":")
+	if !ok {
+		return 0, 0, false
+	}
+	offset, err = strconv.Atoi(o)
+	first, err2 := strconv.Atoi(f)
+	return offset, first, err == nil && err2 == nil && offset > 0 && offset <= maxOffset+maxLimit && first > 0 && first <= maxLimit
 }
 
 // search answers a plan from one state of the index.
@@ -233,30 +241,22 @@ func (p *recallPlan) search(v *view, out *RecallOut) error {
 	out.Scope.EvidenceSpans = n
 	j := newJudge(p.wanted)
 	defer j.close()
-	hits, hidden, err := p.gather(v, j)
+	g, err := p.gather(v, j, p.first)
 	if err != nil {
 		return err
 	}
-	if p.order == index.ByStrength {
-		rank(hits)
-	} else {
-		rankByTime(hits, p.order)
-	}
-	kept := hits[:0]
-	for _, h := range hits {
-		if h.echo && !h.direct {
-			out.EchoesSuppressed++
-			continue
+	hits := foldCopies(g.hits)
+	if p.offset > 0 {
+		if hits, err = p.further(v, j, hits[:min(len(hits), p.first)], g); err != nil {
+			return err
 		}
-		kept = append(kept, h)
 	}
-	hits = foldCopies(kept)
-	total := len(hits)
-	hits = hits[min(p.offset, total):]
+	out.EchoesSuppressed = g.echoes
+	hits = hits[min(p.offset, len(hits)):]
 	if len(hits) > p.in.Limit {
 		hits = hits[:p.in.Limit]
 		if next := p.offset + p.in.Limit; next <= maxOffset {
-			out.NextCursor = optional(makeCursor(next))
+			out.NextCursor = optional(makeCursor(next, p.first))
 		}
 	}
 	for _, h := range hits {
@@ -265,8 +265,30 @@ func (p *recallPlan) search(v *view, out *RecallOut) error {
 		out.Masked += c.Masked
 		out.Candidates = append(out.Candidates, c)
 	}
-	p.conclude(v, out, hits, hidden)
+	p.conclude(v, out, hits, g)
 	return nil
+}
+
+// further lists all candidates that pages reach: those of the first page as it gave
+// them, then what a wider search finds. So no page repeats what an earlier one gave.
+func (p *recallPlan) further(v *view, j *judge, first []*hit, g *gathered) ([]*hit, error) {
+	wide, err := p.gather(v, j, maxOffset+maxLimit)
+	if err != nil {
+		return nil, err
+	}
+	given := map[int64]bool{}
+	all := slices.Clone(first)
+	for _, h := range first {
+		given[h.doc] = true
+		h.copies, h.twins = 0, 0 // counted anew
+	}
+	for _, h := range wide.hits {
+		if !given[h.doc] {
+			all = append(all, h)
+		}
+	}
+	*g = *wide
+	return foldCopies(all), nil
 }
 
 // narrow resolves what the scope names against the index.
@@ -310,34 +332,64 @@ func (p *recallPlan) narrow(v *view) error {
 	return nil
 }
 
-// gather finds, reads and weighs candidates. hidden says that text which is searched
-// but not kept holds the query.
-func (p *recallPlan) gather(v *view, j *judge) (hits []*hit, hidden bool, err error) {
+// gathered is what was found for a query, ranked, without echoes.
+type gathered struct {
+	hits   []*hit
+	echoes int
+	hidden bool // text that is searched but not kept may answer
+	traces bool // such text holds a part of the query at least
+	partly bool // more candidates than could be looked at
+}
+
+// gather finds, reads, weighs and ranks candidates, for want of them.
+func (p *recallPlan) gather(v *view, j *judge, want int) (*gathered, error) {
+	direct, err := p.direct(v, want)
+	if err != nil {
+		return nil, err
+	}
+	q := index.Query{Terms: p.terms, Phrase: p.phrase, Exact: p.quoted, Filter: p.filter, Want: 2 * want, Enough: 2 * p.first, Order: p.order}
+	for {
+		g := &gathered{hits: slices.Clone(direct)}
+		found, err := v.snap.Search(&q)
+		if err != nil {
+			return nil, err
+		}
+		for i, n := range found.Docs { // at most as many as there are terms
+			j.weights[i] = index.Weight(n, v.snap.SpanCount())
+		}
+		if err := p.weighAll(v, j, g, found, want); err != nil {
+			return nil, err
+		}
+		// At one end of time there may be nothing but echoes: look farther.
+		if p.order != index.ByStrength && !found.Complete && len(g.hits) < want && q.Want < 1<<14 {
+			q.Want *= 8
+			if len(g.hits) == 0 {
+				q.Enough = q.Want
+			}
+			continue
+		}
+		if p.order == index.ByStrength {
+			rank(g.hits)
+		} else {
+			rankByTime(g.hits, p.order)
+		}
+		return g, nil
+	}
+}
+
+// weighAll reads and weighs candidates.
+func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found, want int) error {
 	seen := map[int64]bool{}
-	direct, err := p.direct(v)
-	if err != nil {
-		return nil, false, err
-	}
-	want := p.offset + p.in.Limit
-	found, err := v.snap.Search(&index.Query{Terms: p.terms, Phrase: p.phrase, Filter: p.filter, Want: 2 * want, Order: p.order})
-	if err != nil {
-		return nil, false, err
-	}
-	for i, n := range found.Docs { // at most as many as there are terms
-		j.weights[i] = index.Weight(n, v.snap.SpanCount())
-	}
-	for _, h := range direct {
+	for _, h := range g.hits {
 		seen[h.doc] = true
 		j.weigh(h, 0, false)
 	}
-	hits = direct
 	most := readTexts + 2*want
-	if p.order != index.ByStrength {
-		most = len(found.Candidates)
-	}
+	weighed := map[string]*hit{} // copies of a turn are weighed once
 	for i := range found.Candidates {
 		c := &found.Candidates[i]
-		if len(hits) >= most {
+		if p.order == index.ByStrength && (len(weighed) >= most || i >= most+passedOver && len(g.hits) < most) {
+			g.partly = len(weighed) < most
 			break
 		}
 		if seen[c.Doc] || p.quoted && len(p.phrase) > 1 && p.order == index.ByStrength && !c.Phrase {
@@ -345,22 +397,37 @@ func (p *recallPlan) gather(v *view, j *judge) (hits []*hit, hidden bool, err er
 		}
 		h, err := v.hit(c.Doc)
 		if err != nil {
-			return nil, false, err
+			return err
 		}
-		if h == nil || h.span.Gone || !p.inTime(h.span.Time) {
+		switch {
+		case h == nil || h.span.Gone:
+			continue
+		case h.span.Hidden:
+			if p.inTime(h.span.Time) || h.span.Role == evidence.Unknown {
+				g.traces = true
+				g.hidden = g.hidden || p.order != index.ByStrength || p.hiddenMatters(c)
+			}
+			continue
+		case !p.inTime(h.span.Time):
+			continue
+		case h.echo:
+			g.echoes++
 			continue
 		}
-		if h.span.Hidden {
-			hidden = hidden || p.hiddenMatters(c)
-			continue
+		if k := weighed[h.text]; k != nil {
+			h.exact, h.at, h.matched, h.coverage, h.score = k.exact, k.at, k.matched, k.coverage, k.score
+		} else {
+			j.weigh(h, c.Terms, c.Phrase)
+			// A quoted word is found in its other forms too, as each word of a phrase is.
+			if h.exact == notExact && (p.quoted && len(p.phrase) != 1 || h.matched == 0) {
+				continue
+			}
+			weighed[h.text] = h
 		}
-		j.weigh(h, c.Terms, c.Phrase)
-		if h.exact == notExact && (p.quoted || h.matched == 0) {
-			continue
-		}
-		hits = append(hits, h)
+		g.hits = append(g.hits, h)
 	}
-	return hits, hidden, nil
+	g.partly = g.partly || !found.Complete
+	return nil
 }
 
 func (p *recallPlan) inTime(ms int64) bool {
@@ -385,7 +452,7 @@ func (p *recallPlan) hiddenMatters(c *index.Candidate) bool {
 }
 
 // direct finds the spans whose citation, entry, session or project the query is.
-func (p *recallPlan) direct(v *view) ([]*hit, error) {
+func (p *recallPlan) direct(v *view, want int) ([]*hit, error) {
 	if l, ok := evidence.ParseLocator(p.raw); ok {
 		h, err := v.locate(l)
 		if err != nil || h == nil || !v.passes(h, &p.filter) {
@@ -408,7 +475,7 @@ func (p *recallPlan) direct(v *view) ([]*hit, error) {
 				h.metadata = true
 				hits = append(hits, h)
 			}
-			if len(hits) >= p.offset+p.in.Limit {
+			if len(hits) >= want {
 				return nil
 			}
 		}
@@ -416,7 +483,7 @@ func (p *recallPlan) direct(v *view) ([]*hit, error) {
 	}
 	if isProject(p.raw) {
 		if id := v.snap.Project(p.raw); id != 0 {
-			docs, err := v.snap.Newest(&index.Filter{Project: id, After: evidence.NoTime, Before: evidence.NoTime}, 2*(p.offset+p.in.Limit))
+			docs, err := v.snap.Newest(&index.Filter{Project: id, After: evidence.NoTime, Before: evidence.NoTime}, 2*want)
 			if err != nil {
 				return nil, err
 			}
@@ -438,7 +505,7 @@ func (p *recallPlan) direct(v *view) ([]*hit, error) {
 		if f.Units == nil {
 			return nil, nil
 		}
-		docs, err := v.snap.Newest(&f, 2*(p.offset+p.in.Limit))
+		docs, err := v.snap.Newest(&f, 2*want)
 		if err != nil {
 			return nil, err
 		}
@@ -447,7 +514,7 @@ func (p *recallPlan) direct(v *view) ([]*hit, error) {
 	if !looksLikeID(p.raw) {
 		return nil, nil
 	}
-	docs, err := v.snap.OfEntry(p.raw, p.offset+p.in.Limit)
+	docs, err := v.snap.OfEntry(p.raw, want)
 	if err != nil {
 		return nil, err
 	}
@@ -534,10 +601,16 @@ func compaction(h *hit) string {
 }
 
 // conclude gives the outcome its words.
-func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, hidden bool) {
+func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, g *gathered) {
 	gaps := v.gaps(&p.filter)
-	if hidden {
-		gaps = append(gaps, "the middle of a long tool output holds these words; only its first and last 16 KiB can be cited")
+	if g.hidden || g.traces && len(hits) == 0 {
+		gaps = append(gaps, "text that can be searched but not cited holds these words: a damaged record, or the middle of a tool output longer than 32 KiB")
+	}
+	if g.partly && len(hits) == 0 {
+		gaps = append(gaps, "more text holds these words than could be looked through; narrow the query or its scope")
+	}
+	if p.cut && len(hits) == 0 {
+		gaps = append(gaps, "only the first 64 words of the query were looked for")
 	}
 	out.Warnings = append(out.Warnings, gaps...)
 	if out.EchoesSuppressed > 0 {

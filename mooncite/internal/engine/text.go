@@ -144,7 +144,7 @@ func (o RecallOut) Fit(max int, detail *op.Detail) any {
 	for n := len(all); n >= 0; n-- {
 		o.Candidates = all[:n:n]
 		if n < len(all) {
-			o.NextCursor = optional(makeCursor(o.offset + n))
+			o.NextCursor = optional(makeCursor(o.offset+n, o.first))
 			if n == 0 {
 				o.NextCursor = nil
 			}

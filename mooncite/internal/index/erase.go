@@ -9,8 +9,8 @@ import (
 )
 
 // Erase takes text out for good: the spans of the units for which match is true lose
-// their text and words, in the file too, and are marked gone. It returns how many
-// they were. The caller holds the lock.
+// their text and words and are marked gone, and a file that never held them takes the
+// index's place. It returns how many they were. The caller holds the lock.
 func (s *Store) Erase(ctx context.Context, units []Unit, match func(*Unit, *Span) bool) (int64, error) {
 	h, err := s.current(ctx)
 	if err != nil || h == nil {
@@ -39,8 +39,15 @@ func (s *Store) Erase(ctx context.Context, units []Unit, match func(*Unit, *Span
 	if err != nil {
 		return 0, err
 	}
-	_, err = h.db.Checkpoint(ctx)
-	return erased, err
+	// Free places in pages keep what once stood there: only a new file is clean.
+	next := s.nextNumber()
+	temp := s.buildPath()
+	defer removeAll(temp)
+	removeAll(temp)
+	if err := h.db.CopyTo(ctx, temp); err != nil {
+		return 0, err
+	}
+	return erased, s.enforce(ctx, temp, next)
 }
 
 func (b *Batch) erase(u *Unit, match func(*Unit, *Span) bool, erased *int64) error {

@@ -14,6 +14,7 @@ import (
 const (
 	rareCap    = 512  // a term with more documents is common
 	phraseCap  = 256  // documents that hold the whole query as a phrase
+	edgeCap    = 4096 // documents of the days that a bound of time cuts
 	sliceCap   = 20   // documents a time slice gives
 	timeSlices = 4    // slices of time
 	saidCap    = 192  // documents told apart as dialogue
@@ -25,7 +26,9 @@ type Query struct {
 	Terms  []lexis.Term
 	Phrase []string // running tokens of the whole query text; used from two on
 	Filter Filter
-	Want   int // how many good candidates the caller needs
+	Exact  bool // only what holds the phrase answers
+	Want   int  // how many good candidates the caller needs
+	Enough int  // in an order of time: so many that hold all terms make those that hold only some not wanted
 	Order  Order
 }
 
@@ -50,7 +53,8 @@ type Candidate struct {
 type Found struct {
 	Candidates []Candidate // best guesses first, each document once
 	Docs       []int64     // by term: how many documents hold it, estimated above rareCap
-	// Complete says that every document that holds any term is among the candidates.
+	// Complete says that every document that holds any term, or with Exact the
+	// phrase, is among the candidates.
 	Complete bool
 }
 
@@ -163,6 +167,17 @@ func (s *Snapshot) restriction(f *Filter) (expression string, none bool) {
 	return both(base, anyOf(parts)), false
 }
 
+// damaged is what may be inside a filter although nobody can tell: hidden text of no
+// known speaker, which is what stands in damaged bytes. It is "" when the filter
+// asks for nothing that such text lacks.
+func (f *Filter) damaged() string {
+	if f.Role == "" && f.Project == 0 && !f.timed() {
+		return ""
+	}
+	where := Filter{Origin: f.Origin, Units: f.Units, After: evidence.NoTime, Before: evidence.NoTime}
+	return both(allOf([]string{quote(hiddenToken), quote(roleToken(evidence.Unknown))}), where.expression())
+}
+
 // Search finds candidates. What holds all rare terms is always among them; where a
 // query has only common terms they come from the newest end and from slices over
 // all time. No step ranks or walks an unbounded set.
@@ -170,7 +185,14 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	terms := q.Terms[:min(len(q.Terms), maxTerms)]
 	found := &Found{Docs: make([]int64, len(terms)), Complete: len(terms) == len(q.Terms)}
 	filter, none := s.restriction(&q.Filter)
-	if none || len(terms) == 0 || s.spans == 0 {
+	if damaged := q.Filter.damaged(); damaged != "" {
+		if none {
+			filter, none = damaged, false
+		} else {
+			filter = anyOf([]string{filter, damaged})
+		}
+	}
+	if none || len(terms) == 0 || s.top == 0 {
 		return found, nil
 	}
 	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, terms: terms}
@@ -178,12 +200,16 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 		return nil, err
 	}
 	if q.Order != ByStrength {
+		found.Complete = len(terms) == len(q.Terms) // the walk says so where it ends early
 		if err := g.byTime(q); err != nil {
 			return nil, err
 		}
 		return found, nil
 	}
-	if err := g.phrase(q.Phrase); err != nil {
+	if err := g.phrase(q); err != nil {
+		return nil, err
+	}
+	if err := g.edges(q); err != nil {
 		return nil, err
 	}
 	if err := g.common(q.Want); err != nil {
@@ -261,23 +287,94 @@ func (g *gathering) probe() error {
 	return nil
 }
 
+// phraseExpression is a phrase in FTS5's language. Of a long one the beginning has to do.
+func phraseExpression(tokens []string) string {
+	return quote(strings.Join(tokens[:min(len(tokens), maxTerms)], " "))
+}
+
 // phrase brings the documents that hold the whole query word by word.
-func (g *gathering) phrase(tokens []string) error {
-	if len(tokens) < 2 || len(tokens) > maxTerms || slices.Contains(g.found.Docs, 0) {
+func (g *gathering) phrase(q *Query) error {
+	if len(q.Phrase) < 2 {
 		return nil
 	}
-	docs, err := g.snap.docs(both(quote(strings.Join(tokens, " ")), g.filter), phraseCap)
+	if slices.Contains(g.found.Docs, 0) {
+		g.found.Complete = g.found.Complete || q.Exact
+		return nil
+	}
+	docs, err := g.snap.docs(both(phraseExpression(q.Phrase), g.filter), phraseCap)
 	if err != nil {
 		return err
 	}
-	all := uint64(math.MaxUint64)
-	if len(g.terms) < 64 {
-		all = 1<<len(g.terms) - 1
+	if q.Exact {
+		g.found.Complete = len(docs) < phraseCap
 	}
 	for _, d := range docs {
-		g.add(d, all, true)
+		g.add(d, g.all(), true)
 	}
 	return nil
+}
+
+// all has the bits of all terms.
+func (g *gathering) all() uint64 {
+	if len(g.terms) < 64 {
+		return 1<<len(g.terms) - 1
+	}
+	return math.MaxUint64
+}
+
+// edges brings what stands in the days that a bound of time cuts and is inside the
+// bounds. The other steps take those days whole, so that few spans inside could be
+// lost behind many outside.
+func (g *gathering) edges(q *Query) error {
+	if !q.Filter.timed() || g.found.Complete {
+		return nil
+	}
+	p := q.Filter.periods(g.snap.months)
+	if p.edge == "" {
+		return nil
+	}
+	base := both(q.Filter.expression(), p.edge)
+	bring := func(expression string, terms uint64, phrase bool) error {
+		docs, err := g.snap.docs(both(expression, base), edgeCap)
+		if err != nil {
+			return err
+		}
+		if docs, err = g.inside(docs, &q.Filter); err != nil {
+			return err
+		}
+		for _, d := range docs {
+			g.add(d, terms, phrase)
+		}
+		return nil
+	}
+	for _, i := range g.many {
+		if err := bring(g.exprs[i], 1<<i, false); err != nil {
+			return err
+		}
+	}
+	if len(q.Phrase) < 2 || slices.Contains(g.found.Docs, 0) {
+		return nil
+	}
+	return bring(phraseExpression(q.Phrase), g.all(), true)
+}
+
+// inside keeps the documents whose time is inside a filter's bounds, and what has no
+// time because it is damaged.
+func (g *gathering) inside(docs []int64, f *Filter) ([]int64, error) {
+	if !f.timed() {
+		return docs, nil
+	}
+	kept := docs[:0]
+	for _, d := range docs {
+		sp, _, ok, err := g.snap.Span(d)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (f.holds(sp.Time) || sp.Hidden && sp.Role == evidence.Unknown) {
+			kept = append(kept, d)
+		}
+	}
+	return kept, nil
 }
 
 // common completes the picture with the common terms.
@@ -369,6 +466,13 @@ func (g *gathering) byTime(q *Query) error {
 	if len(present) == 0 {
 		return nil
 	}
+	if q.Exact && len(q.Phrase) > 1 {
+		if missing {
+			return nil
+		}
+		_, err := g.days(both(phraseExpression(q.Phrase), g.filter), q)
+		return err
+	}
 	got := 0
 	if !missing {
 		var err error
@@ -376,11 +480,11 @@ func (g *gathering) byTime(q *Query) error {
 			return err
 		}
 	}
-	if got < q.Want && (missing || len(present) > 1) {
-		if _, err := g.days(both(anyOf(present), g.filter), q); err != nil {
-			return err
-		}
+	if got < q.Enough && (missing || len(present) > 1) {
+		_, err := g.days(both(anyOf(present), g.filter), q)
+		return err
 	}
+	g.found.Complete = g.found.Complete && len(present) == 1
 	return nil
 }
 
@@ -396,14 +500,18 @@ func (g *gathering) days(expression string, q *Query) (int, error) {
 		return cmp.Compare(b2i(a == 0), b2i(b == 0))
 	})
 	got := 0
-	for _, m := range months {
+	for i, m := range months {
 		inMonth := both(expression, quote(monthToken(m)))
 		docs, err := s.docs(inMonth, dayCap+1)
 		if err != nil {
 			return 0, err
 		}
 		if len(docs) <= dayCap || m == 0 {
-			got += g.keep(docs, &q.Filter)
+			n, err := g.keep(docs, &q.Filter)
+			if err != nil {
+				return 0, err
+			}
+			got += n
 		} else {
 			g.found.Complete = false
 			first, last := dayOf(monthStart(m)), dayOf(monthStart(m+1)-1)
@@ -416,21 +524,28 @@ func (g *gathering) days(expression string, q *Query) (int, error) {
 				if err != nil {
 					return 0, err
 				}
-				got += g.keep(docs, &q.Filter)
+				n, err := g.keep(docs, &q.Filter)
+				if err != nil {
+					return 0, err
+				}
+				got += n
 			}
 		}
 		if got >= q.Want {
+			g.found.Complete = g.found.Complete && i == len(months)-1
 			break
 		}
 	}
 	return got, nil
 }
 
-func (g *gathering) keep(docs []int64, f *Filter) int {
+// keep takes documents that are inside the bounds and says how many they are.
+func (g *gathering) keep(docs []int64, f *Filter) (int, error) {
+	docs, err := g.inside(docs, f)
 	for _, d := range docs {
 		g.add(d, 0, false)
 	}
-	return len(docs)
+	return len(docs), err
 }
 
 func b2i(b bool) int {

@@ -281,12 +281,9 @@ func (s *Store) put(name string, db *sqlitedb.DB) (*handle, error) {
 // Rebuild runs f with a batch into a new file and, when f returns nil, puts that
 // file in force in place of the old one. The caller holds the lock.
 func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
-	next := int64(1) // before the sweep: a name is never given twice
-	for _, n := range s.numbers() {
-		next = max(next, n+1)
-	}
+	next := s.nextNumber() // before the sweep: a name is never given twice
 	s.sweep(s.inForce())
-	temp := filepath.Join(s.path, buildPrefix+strconv.Itoa(os.Getpid())+indexSuffix)
+	temp := s.buildPath()
 	defer removeAll(temp)
 	db, err := sqlitedb.Open(ctx, temp, options(true))
 	if err != nil {
@@ -308,11 +305,22 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
+	return s.enforce(ctx, temp, next)
+}
+
+// buildPath is where this process makes a new index file.
+func (s *Store) buildPath() string {
+	return filepath.Join(s.path, buildPrefix+strconv.Itoa(os.Getpid())+indexSuffix)
+}
+
+// enforce puts a complete file in force in place of the old one.
+func (s *Store) enforce(ctx context.Context, temp string, next int64) error {
 	name := indexPrefix + strconv.FormatInt(next, 10) + indexSuffix
 	if err := os.Rename(temp, filepath.Join(s.path, name)); err != nil {
 		return err
 	}
-	if db, err = sqlitedb.Open(ctx, filepath.Join(s.path, name), options(false)); err != nil {
+	db, err := sqlitedb.Open(ctx, filepath.Join(s.path, name), options(false))
+	if err != nil {
 		return err
 	}
 	if _, err := s.put(name, db); err != nil {
@@ -329,6 +337,15 @@ func (s *Store) inForce() string {
 		return ""
 	}
 	return name
+}
+
+// nextNumber is that of a new index file.
+func (s *Store) nextNumber() int64 {
+	next := int64(1)
+	for _, n := range s.numbers() {
+		next = max(next, n+1)
+	}
+	return next
 }
 
 func (s *Store) numbers() []int64 {
