@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -63,12 +64,16 @@ func (p *program) recallCommand() *cobra.Command {
 	return c
 }
 
+// patience is how long a command, which a person started and can stop, waits for newer
+// text once more before it answers without it.
+const patience = time.Minute
+
 // openReady opens the engine and reads what is new before it returns, with progress
 // on a terminal. What cannot be read is for the answer to say: what was read before is
 // still good for one.
 func (p *program) openReady(c *cobra.Command) (*engine.Engine, error) {
 	limitMemory()
-	e, err := p.open(c.Context(), engine.Options{})
+	e, err := p.open(c.Context(), engine.Options{Patience: patience})
 	if err != nil {
 		return nil, err
 	}

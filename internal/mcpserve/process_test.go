@@ -386,6 +386,8 @@ func TestDeadParent(t *testing.T) {
 func TestStdoutIsGuarded(t *testing.T) {
 	p := open(t)
 	read[toolResult](t, p.Call("tools/call", toolCall("echo", `{"text":"x"}`)))
+	p.CloseInput()
+	_ = p.WaitExit(5 * time.Second) // what it wrote has arrived when it is gone
 	if !strings.Contains(p.Stderr(), "a stray line") {
 		t.Error("the stray line is nowhere")
 	}

@@ -89,7 +89,7 @@ func tiny() mcpserve.Options {
 			case "bug":
 				return echoOut{}, fmt.Errorf("open /home/me/secret: gone")
 			}
-			return echoOut{in.Text}, nil
+			return echoOut(in), nil
 		})
 	slow := op.New(op.Spec{Name: "slow", Title: "Slow", Doc: "Takes its time.", ReadOnly: true, Idempotent: true}, nil,
 		func(ctx context.Context, c op.Call, in slowIn) (slowOut, error) {

@@ -26,7 +26,10 @@ const (
 type Options struct {
 	// Background starts reading the histories at once, without waiting for a request.
 	Background bool
-	Now        func() time.Time // nil means the clock
+	// Patience is how long a recall or an inspection waits for newer text to be read; 0
+	// means a quarter of a second, which is right where a request must be answered at once.
+	Patience time.Duration
+	Now      func() time.Time // nil means the clock
 }
 
 // Engine answers recalls, inspections and status over one state directory. It is safe
@@ -37,6 +40,7 @@ type Engine struct {
 	dir        *safefile.Root
 	forgotten  *tombstones
 	now        func() time.Time
+	patience   time.Duration
 	recent     recent
 	namespaces namespaces
 	generation generations
@@ -73,6 +77,9 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Patience <= 0 {
+		o.Patience = recallBudget
+	}
 	if err := claim(places.StateDir); err != nil {
 		return nil, err
 	}
@@ -84,7 +91,7 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, watched: map[watchKey]*watched{},
+	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, watched: map[watchKey]*watched{},
 		last: lastRun{refresh: notRun, rebuild: notRun, at: evidence.NoTime}}
 	e.timings.now = o.Now
 	e.life, e.stop = context.WithCancel(context.WithoutCancel(ctx))

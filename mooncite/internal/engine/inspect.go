@@ -136,7 +136,7 @@ func (e *Engine) inspect(ctx context.Context, f *freshness, loc evidence.Locator
 	}
 	if target == nil && e.readable(f, loc.Origin) {
 		// Text that was moved within a changed source, or is newer than the index.
-		if f, err = e.fresh(ctx, recallBudget, false); err != nil {
+		if f, err = e.fresh(ctx, e.patience, false); err != nil {
 			return err
 		}
 		if target, around, err = e.findCited(ctx, f, loc, window); err != nil {

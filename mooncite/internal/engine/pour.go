@@ -471,7 +471,6 @@ type damageKeeper struct {
 	transcript.Parser
 	r    *reading
 	fill *index.Filler
-	err  error
 }
 
 // maxDamage bounds what is kept of one damaged place, in bytes.
@@ -623,7 +622,6 @@ type exporting struct {
 	made  []*index.Filler
 	unit  *index.Unit
 	fill  *index.Filler
-	off   transcript.Bits
 	err   error
 }
 

@@ -20,7 +20,11 @@ type wanted struct {
 	exact  string       // folded text that an exact match holds
 	terms  []lexis.Term // what is looked for
 	phrase []string     // running tokens of the exact text
+	cut    bool         // there were more terms than are looked for
 }
+
+// maxTerms is how many terms of a query are looked for.
+const maxTerms = 64
 
 var quotes = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’'}
 
@@ -49,6 +53,9 @@ func parseQuery(text string) *wanted {
 	}
 	if len(w.terms) == 0 {
 		w.terms = all
+	}
+	if len(w.terms) > maxTerms {
+		w.terms, w.cut = w.terms[:maxTerms], true
 	}
 	return w
 }

@@ -81,7 +81,7 @@ func (e *Engine) Recall(ctx context.Context, in RecallIn) (RecallOut, error) {
 		return out.invalid(in, meaning), nil
 	}
 	out.LexicalTerms, out.offset, out.first = plan.names(), plan.offset, plan.first
-	f, err := e.fresh(ctx, recallBudget, false)
+	f, err := e.fresh(ctx, e.patience, false)
 	if err != nil {
 		return out.unavailable(err), nil
 	}
@@ -111,16 +111,12 @@ type recallPlan struct {
 	filter index.Filter
 	order  index.Order
 	offset int
-	first  int  // limit of the first page
-	cut    bool // the query has more terms than are looked for
+	first  int // limit of the first page
 }
 
 // planRecall checks what needs no index. meaning is not "" when the scope is invalid.
 func planRecall(in RecallIn) (p *recallPlan, meaning string) {
 	p = &recallPlan{wanted: parseQuery(in.Query), in: in, filter: index.Any(), first: in.Limit}
-	if len(p.terms) > index.MaxTerms {
-		p.terms, p.cut = p.terms[:index.MaxTerms], true
-	}
 	switch in.Order {
 	case "", "relevance":
 	case "newest":
@@ -613,8 +609,8 @@ func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, g *gathered)
 	if g.partly && len(hits) == 0 {
 		gaps = append(gaps, "more text holds these words than could be looked through; narrow the query or its scope")
 	}
-	if p.cut {
-		gaps = append(gaps, fmt.Sprintf("only the first %d different words of the query were looked for", index.MaxTerms))
+	if p.cut && len(hits) == 0 {
+		gaps = append(gaps, "only the first 64 words of the query were looked for")
 	}
 	out.Warnings = append(out.Warnings, gaps...)
 	if out.EchoesSuppressed > 0 {

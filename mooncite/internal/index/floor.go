@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 
 // floorBatch is how much token text is prepared between two stretches of the clock.
 const floorBatch = 32 << 20
+
+// ErrEmpty says that nothing was ever published.
+var ErrEmpty = errors.New("nothing is indexed")
 
 // Floor measures the limit that a rebuild is held against: how long one writer takes
 // to insert the token text of everything indexed into the same FTS5 table with the
@@ -26,6 +30,9 @@ func (s *Store) Floor(ctx context.Context, dir string) (time.Duration, error) {
 			return err
 		}
 		return s.Read(ctx, func(snap *Snapshot) error {
+			if snap == nil {
+				return ErrEmpty
+			}
 			took, err = insertAll(context.WithoutCancel(ctx), c, snap)
 			return err
 		})

@@ -58,8 +58,8 @@ type Found struct {
 	Complete bool
 }
 
-// MaxTerms is how many terms of a query are looked for.
-const MaxTerms = 64
+// maxTerms is how many terms of a query are looked for.
+const maxTerms = 64
 
 // termExpression is a term in FTS5's language.
 func termExpression(t *lexis.Term) string {
@@ -182,7 +182,7 @@ func (f *Filter) damaged() string {
 // query has only common terms they come from the newest end and from slices over
 // all time. No step ranks or walks an unbounded set.
 func (s *Snapshot) Search(q *Query) (*Found, error) {
-	terms := q.Terms[:min(len(q.Terms), MaxTerms)]
+	terms := q.Terms[:min(len(q.Terms), maxTerms)]
 	found := &Found{Docs: make([]int64, len(terms)), Complete: len(terms) == len(q.Terms)}
 	filter, none := s.restriction(&q.Filter)
 	if damaged := q.Filter.damaged(); damaged != "" {
@@ -289,7 +289,7 @@ func (g *gathering) probe() error {
 
 // phraseExpression is a phrase in FTS5's language. Of a long one the beginning has to do.
 func phraseExpression(tokens []string) string {
-	return quote(strings.Join(tokens[:min(len(tokens), MaxTerms)], " "))
+	return quote(strings.Join(tokens[:min(len(tokens), maxTerms)], " "))
 }
 
 // phrase brings the documents that hold the whole query word by word.

@@ -1,0 +1,59 @@
+# Needs Go (1.21 or newer), git and make. "make help" lists what there is.
+
+# The go command fetches the toolchain that go.mod names, whatever the environment says.
+export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)
+
+PROGRAMS := $(patsubst %/main.go,%,$(wildcard mooncite/main.go dodo/main.go))
+VERSION  := $(shell cat VERSION)
+PREFIX   ?= $(HOME)/.local
+BINDIR   ?= $(PREFIX)/bin
+BENCH    ?=
+
+export FUZZTIME ?= 20s
+
+.PHONY: help build install demo test check fuzz golden bench-mooncite clean
+
+help:
+	@echo 'make demo            build, index the sample histories, recall and verify'
+	@echo 'make test            everything that CI runs'
+	@echo 'make check           the quick part of it, before every commit'
+	@echo 'make build           the programs, into bin/'
+	@echo 'make install         the programs, into $$HOME/.local/bin (PREFIX, BINDIR, DESTDIR)'
+	@echo 'make fuzz            every fuzz target for FUZZTIME (20s)'
+	@echo 'make golden          write golden files and generated documents anew'
+	@echo 'make bench-mooncite  measure mooncite; options in BENCH, such as BENCH="-mb 10"'
+	@echo 'make clean           remove bin/ and .cache/'
+
+build:
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(addprefix ./,$(PROGRAMS))
+
+# Each binary takes its name by a rename: a program that is running keeps its old file.
+install: build
+	mkdir -p '$(DESTDIR)$(BINDIR)'
+	for p in $(PROGRAMS); do \
+		cp bin/$$p '$(DESTDIR)$(BINDIR)'/.$$p.new && chmod 755 '$(DESTDIR)$(BINDIR)'/.$$p.new && \
+		mv -f '$(DESTDIR)$(BINDIR)'/.$$p.new '$(DESTDIR)$(BINDIR)'/$$p || exit 1; \
+	done
+
+demo: build
+	@scripts/demo bin/mooncite
+
+test:
+	@scripts/test
+
+check:
+	@scripts/test format vet modules documents layers
+
+fuzz:
+	@scripts/test fuzz
+
+golden:
+	go test $$(grep -rlE 'internal/testenv"|"update"' --include='*_test.go' . | xargs -n 1 dirname | sort -u) -update
+	scripts/deps -update
+
+bench-mooncite: build
+	go run ./mooncite/tools/mooncite-bench -bin bin/mooncite $(BENCH)
+
+clean:
+	rm -rf bin .cache
