@@ -345,22 +345,6 @@ func ids(out engine.RecallOut) []string {
 	return all
 }
 
-// copyTree copies histories, so that they can be changed.
-func copyTree(t testing.TB, from, to string) {
-	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-	if err := filepath.WalkDir(to, func(name string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = os.Chmod(name, 0o700)
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func source_(w *world, origin, rel string) source.Registration {
 	return source.Registration{Origin: evidence.Origin(origin), Dir: w.Path(rel)}
 }
