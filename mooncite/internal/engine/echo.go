@@ -2,6 +2,7 @@ package engine
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ const echoWindow = 4096
 // Headings of rendered answers, this program's and the earlier one's. Each is the
 // whole grammar of a heading, so that a text which only names one is no echo.
 var echoHeadings = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^[ \t>]*(?:` + strings.Join([]string{
+	return regexp.MustCompile(`(?m)(?:^[ \t>]*|"text":\s?")(?:` + strings.Join([]string{
 		`Mooncite recall: (?:matches|weak_leads|no_match|inconclusive|invalid_scope|unavailable); conclusive=(?:true|false);`,
 		`Mooncite inspection: (?:verified|stale|missing|excluded|corrupt|unavailable);`,
 		`Mooncite status: (?:ready|degraded|unavailable);`,
@@ -29,11 +30,20 @@ var echoHeadings = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + `)`)
 })
 
-// Structured answers as clients store them: their fields in the order in which this
-// program writes them.
+// Structured answers as clients store them, with their fields in the order in which
+// this program writes them or in that of the alphabet.
 var echoStructures = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*\{\s*"outcome":\s*"[a-z_]+",\s*(?:"conclusive":\s*(?:true|false),\s*)?"meaning":\s*"`)
+	return regexp.MustCompile(`(?m)^\s*\{\s*(?:` + strings.Join([]string{
+		`"outcome":\s*"[a-z_]+",\s*"conclusive":\s*(?:true|false),\s*"meaning":\s*"[\s\S]*?"(?:lexicalTerms|evidenceId)":`,
+		`"outcome":\s*"[a-z_]+",\s*"meaning":\s*"[\s\S]*?"freshness":`,
+		`"candidates":\s*\[(?:\],\s*"conclusive":|\s*\{\s*"branchState":[\s\S]*?"evidenceId":\s*"mooncite:)`,
+		`"conclusive":\s*(?:true|false),\s*"evidenceId":\s*"mooncite:`,
+		`"coverage":\s*"(?:complete|partial)",\s*"eligibleRecords":`,
+	}, "|") + `)`)
 })
+
+// echoHints are parts of which every echo has one, looked for first.
+var echoHints = []string{"Mooncite", "mooncite:", `"lexicalTerms":`, `"freshness":`, `"candidates":`, `"eligibleRecords":`, "vidence for “", "vidence leads for “", "vidence matched “"}
 
 // escapes are line breaks as rendered answers show them, or as JSON strings hold them.
 var escapes = strings.NewReplacer(`\u{a}`, "\n", `\u{d}`, "\n", `\n`, "\n")
@@ -47,10 +57,10 @@ func isEcho(text string) bool {
 		}
 		text = text[:n]
 	}
-	if !strings.Contains(text, "ooncite") {
+	if !slices.ContainsFunc(echoHints, func(hint string) bool { return strings.Contains(text, hint) }) {
 		return false
 	}
-	if echoStructures().MatchString(text) && strings.Contains(text, "mooncite") {
+	if echoStructures().MatchString(text) {
 		return true
 	}
 	return echoHeadings().MatchString(text) || strings.Contains(text, `\`) && echoHeadings().MatchString(escapes.Replace(text))

@@ -124,16 +124,13 @@ func TestOversizedRecord(t *testing.T) {
 // Files nobody can read spoil answers they could change, and nothing else (decision
 // 2.1).
 func TestUnreadableFile(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Log("as root: permissions are not looked at")
-	}
 	for name, c := range map[string]struct {
 		origin, rel, text string
 		reason            string
 	}{
-		"old codex":        {"codex", codexDir + "rollout-old.jsonl", `{"nonsense":1}` + "\n", "source_read_or_parse_failure"},
-		"pi of the future": {"pi", piDir + "new.jsonl", `{"type":"session","version":9,"id":"x"}` + "\n", "source_read_or_parse_failure"},
-		"no export":        {"chatgpt", chatgptDir + "conversations.json", `"text"`, "source_read_or_parse_failure"},
+		"old codex": {"codex", codexDir + "rollout-old.jsonl", `{"nonsense":1}` + "\n", "source_read_or_parse_failure"},
+		"name":      {"claude-code", ".claude/projects/-w-other/with\nnewline.jsonl", "{}\n", "source_read_or_parse_failure"},
+		"no export": {"chatgpt", chatgptDir + "conversations.json", `"text"`, "source_read_or_parse_failure"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -144,7 +141,7 @@ func TestUnreadableFile(t *testing.T) {
 			}
 			w.inconclusive(engine.RecallIn{Query: "zeppelin"}, "mooncite_status")
 			w.inconclusive(engine.RecallIn{Query: "zeppelin", SourceOrigin: c.origin}, "mooncite_status")
-			if out := w.ask(engine.RecallIn{Query: "zeppelin", SourceOrigin: "claude-code"}); out.Outcome != engine.NoMatch || !out.Conclusive {
+			if out := w.ask(engine.RecallIn{Query: "zeppelin", SourceOrigin: "omp"}); out.Outcome != engine.NoMatch || !out.Conclusive {
 				t.Errorf("%s", out.Text())
 			}
 			st := w.status()
@@ -190,7 +187,7 @@ func TestOddNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	mkfifo(t, w.Path(place("claude-code", "fifo")))
-	w.Write(t, claudeDir+"with\nnewline.jsonl", turns("claude-code", "n", 0, say{"user", "marzipan"}))
+	w.Write(t, piDir+"with\nnewline.jsonl", header("pi", "n")+turns("pi", "n", 0, say{"user", "marzipan"}))
 	w.absent("zeppelin")
 	c := w.one("marzipan")
 	if strings.ContainsAny(c.EvidenceID, "\n ") {

@@ -10,7 +10,7 @@ import (
 // Shapes of keys that services publish, so that a leaked one can be recognised. A
 // text must begin or follow a character that cannot be part of the key.
 var secretShapes = []*secretShape{
-	shapeOf("private key", "PRIVATE KEY-----", `-----BEGIN [A-Z ]{0,24}PRIVATE KEY-----[\s\S]{0,8192}?(?:-----END [A-Z ]{0,24}PRIVATE KEY-----|\z)`),
+	shapeOf("private key", "PRIVATE KEY-----", `-----BEGIN [A-Z ]{0,24}PRIVATE KEY-----(?:\s|\\[nr]|[A-Za-z0-9+/=]{20,}|(?:Proc-Type|DEK-Info):[^\n\\]{0,100})*(?:[A-Za-z0-9+/=]{0,20}(?:\s|\\[nr])*-----END [A-Z ]{0,24}PRIVATE KEY-----)?`),
 	shapeOf("aws key", "AKIA", `\bAKIA[0-9A-Z]{16}\b`),
 	shapeOf("aws key", "ASIA", `\bASIA[0-9A-Z]{16}\b`),
 	shapeOf("aws secret", "ws_secret_access_key", `(?i)aws_secret_access_key["']?\s*[=:]\s*["']?[A-Za-z0-9/+=]{40}\b`),

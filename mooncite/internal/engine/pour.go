@@ -31,9 +31,13 @@ func (e *Engine) take(ctx context.Context, b *index.Batch, t todo, anew bool) (*
 	}
 	if t.Kind == source.Removed {
 		if r.src != nil {
-			r.src.Present = false
-			r.src.State = r.state
-			if err := b.PutSource(r.src); err != nil {
+			// What could not be read of it is gone with it; text it gave stays.
+			r.src.Present, r.src.Fault, r.src.State = false, "", r.state
+			put := b.PutSource
+			if r.src.Spans == 0 {
+				put = func(src *index.Source) error { return b.DropSource(src, r.units) }
+			}
+			if err := put(r.src); err != nil {
 				return nil, err
 			}
 		}

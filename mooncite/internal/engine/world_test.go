@@ -345,7 +345,7 @@ func ids(out engine.RecallOut) []string {
 	return all
 }
 
-// pairs are the files and directories the sample histories are copied from.
+// copyTree copies histories, so that they can be changed.
 func copyTree(t testing.TB, from, to string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
@@ -363,4 +363,22 @@ func copyTree(t testing.TB, from, to string) {
 
 func source_(w *world, origin, rel string) source.Registration {
 	return source.Registration{Origin: evidence.Origin(origin), Dir: w.Path(rel)}
+}
+
+// past is a time in which a file was as good as never touched lately.
+func (w *world) past() time.Time { return time.Now().Add(-24 * time.Hour) }
+
+// sorted is an answer as JSON whose names are in the order of the alphabet, as some
+// clients store it.
+func sorted(t testing.TB, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(lines(m), "\n")
 }

@@ -328,9 +328,9 @@ func hex4(s []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// toolText gives the text of a tool's argument or result to add, as one piece or
-// as head and tail. It does what [headTail] does without making a string of a
-// large value first. Base64 gives nothing.
+// toolText gives the text of a tool's argument or result to add; of a very large one
+// the parts that headTail takes, without making a string of all of it. Base64 gives
+// nothing.
 func toolText(v value, add func(string)) {
 	if !v.isString() || isBase64(v[1:len(v)-1]) {
 		return
@@ -340,20 +340,18 @@ func toolText(v value, add func(string)) {
 		return
 	}
 	b := unescape(make([]byte, 0, len(v)-2), v[1:len(v)-1])
-	if len(b) <= evidence.MaxToolBytes {
-		add(string(b))
-		return
+	const ends = evidence.MaxToolBytes / 2
+	if len(b) > 2*ends+evidence.MaxHiddenBytes {
+		h, t := ends+evidence.MaxHiddenBytes, len(b)-ends
+		for h > 0 && !utf8.RuneStart(b[h]) {
+			h--
+		}
+		for t < len(b) && !utf8.RuneStart(b[t]) {
+			t++
+		}
+		b = append(b[:h], b[t:]...)
 	}
-	const half = evidence.MaxToolBytes / 2
-	h, t := half, len(b)-half
-	for h > 0 && !utf8.RuneStart(b[h]) {
-		h--
-	}
-	for t < len(b) && !utf8.RuneStart(b[t]) {
-		t++
-	}
-	add(string(b[:h]))
-	add(string(b[t:]))
+	add(string(b))
 }
 
 // isBase64 reports whether the inside of a JSON string is encoded bytes rather
