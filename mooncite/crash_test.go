@@ -374,3 +374,31 @@ func TestNoLostUpdate(t *testing.T) {
 		}
 	}
 }
+
+// A history that grows turn by turn does not leave files that grow without bound.
+func TestStateStaysSmall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := chats()[3]
+	w.start(c, "The first word.")
+	reader, p := w.serve(), w.serve()
+	for n := range 120 {
+		w.add(c.rel, c.turn(fmt.Sprintf("Turn buoy%04d to the wind. %s", n, strings.Repeat("Mind the tide. ", 60))))
+		p.recall("buoy")
+		if n%10 == 0 {
+			reader.recall("tide")
+		}
+	}
+	p.finds("buoy0119")
+	var total int64
+	for _, name := range w.stateFiles() {
+		st, err := os.Stat(w.state() + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += st.Size()
+	}
+	if total > 16<<20 {
+		t.Errorf("%d bytes of state for 120 turns: %v", total, w.stateFiles())
+	}
+}

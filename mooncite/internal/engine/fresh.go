@@ -35,14 +35,16 @@ type freshness struct {
 	problems []Problem
 	links    int64
 	waiting  int  // files with changes that are not read
-	job      *job // the work that is reading them, if it still runs
+	job      *job // the work that is reading them, if the request did not wait for its end
 }
 
 func (f *freshness) authorized(o evidence.Origin, digest string) bool {
 	return f.auth[watchKey{o, digest}]
 }
 
-func (f *freshness) busy() bool { return f.job != nil && f.job.running() }
+// busy does not ask whether the work has ended since: what the request sees may be
+// from before that.
+func (f *freshness) busy() bool { return f.job != nil }
 
 func (f *freshness) pending() int { return f.waiting }
 
@@ -72,7 +74,7 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 	}
 	if j := e.current(); j != nil && j.running() {
 		if !j.wait(ctx, budget-e.now().Sub(j.began)) {
-			f.job, f.waiting = j, j.left()
+			f.job, f.waiting = j, max(1, j.left())
 			return f, nil
 		}
 	}
@@ -91,7 +93,7 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 	}
 	j := e.start(work)
 	if !j.wait(ctx, budget) {
-		f.job, f.waiting = j, j.left()
+		f.job, f.waiting = j, max(1, j.left())
 		return f, nil
 	}
 	f.waiting = j.left()
