@@ -402,3 +402,44 @@ func TestStateStaysSmall(t *testing.T) {
 		t.Errorf("%d bytes of state for 120 turns: %v", total, w.stateFiles())
 	}
 }
+
+// Rebuilds replace the index under the hands of a server with many questions at once.
+func TestRebuildUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := sampleWorld(t)
+	c := w.serve()
+	id := c.finds("ECONNRESET").EvidenceID
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 8 {
+			if r := finish(t, w.command(t.Context(), "rebuild")); r.status != 0 {
+				t.Errorf("rebuild: status %d\n%s%s", r.status, r.stdout, r.stderr)
+			}
+		}
+	}()
+	for asking := true; asking; {
+		select {
+		case <-done:
+			asking = false
+		default:
+		}
+		var ids []string
+		for n := range 12 {
+			params := toolParams(engine.ToolRecall, `{"query":"ECONNRESET in parseManifestChunk"}`)
+			switch n % 3 {
+			case 1:
+				params = toolParams(engine.ToolInspect, `{"evidence_id":"`+id+`"}`)
+			case 2:
+				params = toolParams(engine.ToolStatus, `{}`)
+			}
+			ids = append(ids, c.Request("tools/call", params))
+		}
+		for _, id := range ids {
+			r := result[toolResult](t, c.Await(id))
+			if text := r.text(); r.IsError || !strings.Contains(text, ": matches; ") && !strings.Contains(text, ": verified; ") && !strings.Contains(text, ": ready; ") {
+				t.Fatalf("%s", text)
+			}
+		}
+	}
+}

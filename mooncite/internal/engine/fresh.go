@@ -82,6 +82,7 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 	if err != nil {
 		return nil, err
 	}
+	defer e.release()
 	work, err := e.rest(ctx, f)
 	if err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func (e *Engine) note(outcome string) {
 	e.last.refresh, e.last.at = outcome, e.now().UnixMilli()
 }
 
-// look finds what changed in all usable roots.
+// look finds what changed in all usable roots. The caller releases it.
 func (e *Engine) look(ctx context.Context, set source.Set, f *freshness) ([]todo, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -187,7 +188,35 @@ func (e *Engine) look(ctx context.Context, set source.Set, f *freshness) ([]todo
 		}
 		e.reportOn(w, f)
 	}
+	e.users++
 	return list, nil
+}
+
+// release says that a caller uses the trees it was given no longer.
+func (e *Engine) release() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.users--
+	e.bury()
+}
+
+// retire takes all watches out of use. e.mu is held.
+func (e *Engine) retire() {
+	for _, w := range e.watched {
+		e.retired = append(e.retired, w)
+	}
+	e.watched = map[watchKey]*watched{}
+}
+
+// bury closes what was retired when nobody uses it. e.mu is held.
+func (e *Engine) bury() {
+	if e.users > 0 {
+		return
+	}
+	for _, w := range e.retired {
+		w.tree.Close()
+	}
+	e.retired = nil
 }
 
 // reportOn adds what a root's last look could not see.
@@ -264,9 +293,8 @@ func (e *Engine) follow(ctx context.Context, set source.Set) error {
 		k := watchKey{r.Origin, r.Digest}
 		next[k] = &watched{root: r, tree: tree, watch: source.NewWatch(tree, known[k], nil)}
 	}
-	for _, w := range e.watched {
-		w.tree.Close()
-	}
+	e.retire()
+	e.bury()
 	e.watched, e.seeded = next, number
 	return nil
 }
