@@ -31,6 +31,19 @@ func openat2(dir int, rel string, flags int) (fd int, err error) {
 	return fd, err
 }
 
+// openLinkless opens the directory at an absolute path without following a link.
+func openLinkless(path string) (fd int, err error) {
+	how := unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	err = again(func() error {
+		fd, err = unix.Openat2(unix.AT_FDCWD, path, &how)
+		return err
+	})
+	return fd, err
+}
+
 func fstat(fd int, st *unix.Stat_t) error {
 	return again(func() error { return unix.Fstat(fd, st) })
 }

@@ -28,6 +28,11 @@ func OpenRoot(path string, links Links) (*Root, error) {
 	if links == FollowLinks {
 		fd, err = open(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY)
 	} else {
+		// One call where the kernel can refuse links by itself; the walk then only has
+		// to say which component was at fault.
+		if fd, err = openLinkless(path); err == nil {
+			return &Root{fd: fd, path: path}, nil
+		}
 		fd, err = openChain(path)
 	}
 	if err != nil {

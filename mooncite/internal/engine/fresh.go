@@ -202,12 +202,15 @@ func (e *Engine) reportOn(w *watched, f *freshness) {
 	}
 	n := int64(0)
 	for _, s := range rep.Skips {
-		if s.Why == source.BadName {
-			n++
+		if s.Why != source.BadName {
+			continue
+		}
+		if n++; n <= maxNamed {
+			f.problems = append(f.problems, Problem{Origin: string(w.root.Origin), Name: evidence.Visible(filepath.Base(s.Rel)), ID: evidence.ShortName(w.tree.StoredPath(s.Rel)), Reason: reasonDiscover, Detail: "its name is not UTF-8", Remedy: "give it another name"})
 		}
 	}
 	if n > 0 {
-		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: reasonDiscover, Count: n, FatalCount: n, note: "files whose names are not UTF-8 are not read"})
+		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: reasonDiscover, Count: n, FatalCount: n, note: string(w.root.Origin) + " files whose names are not UTF-8 are not read"})
 	}
 }
 

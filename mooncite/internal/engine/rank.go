@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
@@ -28,14 +27,31 @@ const maxTerms = 64
 
 var quotes = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’'}
 
-// tokenizers keep the stems they remember between requests.
-var tokenizers = sync.Pool{New: func() any { return new(lexis.Tokenizer) }}
+// tokenizers are not in use; they keep the stems they remember between requests. A
+// sync.Pool would lose them at every collection.
+var tokenizers = make(chan *lexis.Tokenizer, 4)
+
+func takeTokenizer() *lexis.Tokenizer {
+	select {
+	case t := <-tokenizers:
+		return t
+	default:
+		return new(lexis.Tokenizer)
+	}
+}
+
+func giveTokenizer(t *lexis.Tokenizer) {
+	select {
+	case tokenizers <- t:
+	default:
+	}
+}
 
 // parseQuery takes a query apart. Stop words are looked for only when there is
 // nothing else.
 func parseQuery(text string) *wanted {
-	tk := tokenizers.Get().(*lexis.Tokenizer)
-	defer tokenizers.Put(tk)
+	tk := takeTokenizer()
+	defer giveTokenizer(tk)
 	w := &wanted{raw: strings.TrimSpace(text)}
 	inner := w.raw
 	r := []rune(w.raw)
@@ -122,7 +138,7 @@ type judge struct {
 const readAtMost = 64 << 10
 
 func newJudge(w *wanted) *judge {
-	j := &judge{wanted: w, tokens: tokenizers.Get().(*lexis.Tokenizer)}
+	j := &judge{wanted: w, tokens: takeTokenizer()}
 	for i := range w.terms {
 		t := &w.terms[i]
 		j.weights = append(j.weights, 1)
@@ -142,7 +158,7 @@ func newJudge(w *wanted) *judge {
 }
 
 // close gives back what the judge borrowed.
-func (j *judge) close() { tokenizers.Put(j.tokens) }
+func (j *judge) close() { giveTokenizer(j.tokens) }
 
 // weigh judges a hit's text; known are the terms the index is sure of.
 func (j *judge) weigh(h *hit, known uint64, phrase bool) {

@@ -69,7 +69,7 @@ func (p Places) Register(ctx context.Context, r Registration) error {
 	if why := badRegistration(string(r.Origin), r.Dir); why != "" {
 		return fault.New(Configuration, "the source cannot be added: %s", why).WithHint("give one of %s and the directory's absolute path", originNames())
 	}
-	if state, problem, _ := p.judge(r); problem != nil {
+	if state, problem, _ := p.judge(r, deepest(p.StateDir)); problem != nil {
 		return problem
 	} else if state == Missing {
 		return fault.New(Configuration, "the source cannot be added: the directory does not exist").WithHint("look at the path's spelling")

@@ -52,6 +52,7 @@ func (p Places) Resolve() Set {
 	if err != nil {
 		s.Problem = fault.From(err)
 	}
+	state := deepest(p.StateDir)
 	add := func(list []Registration, byHand bool) {
 		for _, r := range list {
 			if slices.ContainsFunc(s.Roots, func(o Root) bool { return o.Registration == r }) {
@@ -59,7 +60,7 @@ func (p Places) Resolve() Set {
 			}
 			auto := p.countsAsAutomatic(r)
 			root := Root{Registration: r, Digest: evidence.RootDigest(r.Dir, auto), Automatic: auto, Registered: byHand}
-			root.State, root.Problem, root.Remedy = p.judge(r)
+			root.State, root.Problem, root.Remedy = p.judge(r, state)
 			s.Roots = append(s.Roots, root)
 		}
 	}
@@ -87,19 +88,22 @@ func (s Set) cover(r *Root) {
 	}
 }
 
-// judge looks at one root.
-func (p Places) judge(r Registration) (State, *fault.Error, string) {
+// judge looks at one root. state is where the state directory really is.
+func (p Places) judge(r Registration, state string) (State, *fault.Error, string) {
 	if !filepath.IsAbs(r.Dir) {
 		return Refused, fault.New(Configuration, "the directory set for %s is not an absolute path", r.Origin).
 			WithHint("set %s to an absolute path, or unset it", variables[r.Origin]), ""
 	}
-	if overlap(r.Dir, p.StateDir) {
-		return Refused, fault.New(Configuration, "a %s root overlaps mooncite's own state directory", r.Origin).
-			WithHint("set MOONCITE_STATE_DIR to a directory outside every root"), ""
-	}
 	dir, err := safefile.OpenRoot(r.Dir, safefile.RefuseLinks)
+	real := r.Dir // no link in it
 	if err == nil {
 		dir.Close()
+	} else {
+		real = deepest(r.Dir)
+	}
+	if overlap(r.Dir, p.StateDir) || overlap(real, state) {
+		return Refused, fault.New(Configuration, "a %s root overlaps mooncite's own state directory", r.Origin).
+			WithHint("set MOONCITE_STATE_DIR to a directory outside every root"), ""
 	}
 	var link *safefile.LinkError
 	switch {
@@ -163,14 +167,8 @@ func quote(s string) string {
 }
 
 // overlap reports whether one directory is the other or inside it, as the paths are
-// written or as they really are.
-func overlap(a, b string) bool {
-	if within(a, b) || within(b, a) {
-		return true
-	}
-	a, b = deepest(a), deepest(b)
-	return within(a, b) || within(b, a)
-}
+// written.
+func overlap(a, b string) bool { return within(a, b) || within(b, a) }
 
 // deepest resolves the links in as much of a path as exists.
 func deepest(path string) string {
