@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -167,7 +168,33 @@ func (e *Engine) inspect(ctx context.Context, f *freshness, loc evidence.Locator
 		return nil
 	}
 	p := &proof{e: e, fresh: f, out: out, offset: offset}
-	return p.run(ctx, target, around)
+	if err := p.run(ctx, target, around); err != nil || out.Outcome != Stale {
+		return err
+	}
+	return e.again(ctx, loc, window, offset, target, out)
+}
+
+// again looks at a stale citation once more when the index was behind its source: a
+// record that was written anew with the same text proves it as well. One with another
+// text does not, and the answer stays.
+func (e *Engine) again(ctx context.Context, loc evidence.Locator, window, offset int, before *cited, out *InspectOut) error {
+	f, err := e.fresh(ctx, recallBudget, false)
+	if err != nil {
+		return nil
+	}
+	target, around, err := e.findCited(ctx, f, loc, window)
+	if err != nil || target == nil || target.hit.span.Gone || target.hit.text != before.hit.text || !f.authorized(target.hit.src.Origin, target.hit.src.Root) {
+		return err
+	}
+	second := InspectOut{EvidenceID: target.id, Window: []WindowSpan{}, now: out.now}
+	p := &proof{e: e, fresh: f, out: &second, offset: offset}
+	if err := p.run(ctx, target, around); err != nil {
+		return err
+	}
+	if second.Outcome == Verified {
+		*out = second
+	}
+	return nil
 }
 
 // readable reports whether a refresh could bring a citation of that origin.
@@ -329,7 +356,7 @@ func (p *proof) record(ctx context.Context, h *hit) (*record, error) {
 	r.digest = sha256.Sum256(b)
 	r.same = [index.DigestSize]byte(r.digest[:index.DigestSize]) == h.span.Digest
 	entries, err := transcript.Decode(p.src.File(), &transcript.Record{Line: r.line, Start: start, End: end, Bytes: b, Digest: r.digest})
-	r.json = err == nil
+	r.json = err == nil && (r.same || json.Valid(b))
 	r.entries = entries
 	return r, nil
 }
@@ -382,13 +409,30 @@ func (p *proof) failed(target *cited, rec *record) {
 	case rec.digest == evidence.Digest{}:
 		p.indexed(target)
 		p.out.finish(Stale, "The bytes of this record no longer exist: the source was cut or rewritten. The text is what was indexed last.")
-	case !rec.json:
+	case !rec.json && p.stands(rec):
 		p.out.finish(Corrupt, "The bytes where this record stood are damaged.")
 		p.out.Next = call(ToolStatus, "see what is wrong with the source", nil)
 	default:
 		p.indexed(target)
 		p.out.finish(Stale, "The source was changed and no longer holds this record as it was. The text is what was indexed last.")
 	}
+}
+
+// stands reports whether a byte range is still a whole line: if so its bytes are
+// damaged, else the file was written anew around it.
+func (p *proof) stands(rec *record) bool {
+	if p.file.shape == transcript.Document {
+		return false
+	}
+	after, err := p.file.Range(rec.end, rec.end+1)
+	if err != nil || after[0] != '\n' {
+		return false
+	}
+	if rec.start == 0 {
+		return true
+	}
+	before, err := p.file.Range(rec.start-1, rec.start)
+	return err == nil && before[0] == '\n'
 }
 
 func (p *proof) verified(ctx context.Context, target *cited, rec *record, span *transcript.Span, around []*cited) {

@@ -94,7 +94,7 @@ func ParseLocator(s string) (Locator, bool) {
 	if uri {
 		for _, f := range []*string{&l.Session, &l.Entry} {
 			raw, ok := unEscapeComponent(*f)
-			if !ok || raw == "" {
+			if !ok || raw == "" || EscapeComponent(raw) != *f {
 				return Locator{}, false
 			}
 			*f = IDPart(raw)
