@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func (w *world) places() source.Places {
 // open makes an engine that is closed with the test.
 func (w *world) open() *engine.Engine {
 	w.t.Helper()
-	e, err := engine.Open(w.t.Context(), w.places(), engine.Options{})
+	e, err := engine.Open(w.t.Context(), w.places(), engine.Options{Patience: 5 * time.Second})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -342,6 +343,22 @@ func ids(out engine.RecallOut) []string {
 		all = append(all, c.EvidenceID)
 	}
 	return all
+}
+
+// copyTree copies histories, so that they can be changed.
+func copyTree(t testing.TB, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := filepath.WalkDir(to, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(name, 0o700)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func source_(w *world, origin, rel string) source.Registration {
