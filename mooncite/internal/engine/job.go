@@ -351,28 +351,27 @@ func (e *Engine) Rebuild(ctx context.Context, report func(done, total float64, m
 	if err := e.forgotten.load(); err != nil {
 		return RebuildOut{}, err
 	}
-	for {
-		j := e.current()
-		if j == nil || !j.running() {
-			break
+	var j *job
+	for j == nil || !j.rebuild { // a request's refresh may come first
+		for j = e.current(); j != nil && j.running(); j = e.current() {
+			if err := j.watchOver(ctx, report); err != nil && ctx.Err() != nil {
+				return RebuildOut{}, err
+			}
 		}
-		if err := j.watchOver(ctx, report); err != nil && ctx.Err() != nil {
+		set := e.places.Resolve()
+		list, err := e.everything(ctx, set, e.authorizations(set))
+		if err != nil {
+			return RebuildOut{}, err
+		}
+		j = e.start(work{list: list, rebuild: true})
+		err = j.watchOver(ctx, report)
+		e.release()
+		if err != nil && (j.rebuild || ctx.Err() != nil) {
 			return RebuildOut{}, err
 		}
 	}
-	set := e.places.Resolve()
-	f := e.authorizations(set)
-	list, err := e.everything(ctx, set, f)
-	if err != nil {
-		return RebuildOut{}, err
-	}
-	defer e.release()
-	j := e.start(work{list: list, rebuild: true})
-	if err := j.watchOver(ctx, report); err != nil {
-		return RebuildOut{}, err
-	}
 	st, err := e.Status(ctx)
-	return RebuildOut{StatusOut: st, Sources: len(list), Bytes: j.total, Seconds: e.now().Sub(began).Seconds()}, err
+	return RebuildOut{StatusOut: st, Sources: len(j.list), Bytes: j.total, Seconds: e.now().Sub(began).Seconds()}, err
 }
 
 // everything lists all files as if none had ever been read. The caller releases it.
