@@ -35,8 +35,9 @@ func server(e *engine.Engine) *mcpserve.Server {
 	})
 }
 
-// limitMemory keeps the garbage collector ahead of the promise of small memory.
+// limitMemory trades some memory for less collecting, and collects harder before the
+// promise of small memory is broken.
 func limitMemory() {
-	debug.SetMemoryLimit(96 << 20)
-	debug.SetGCPercent(100)
+	debug.SetGCPercent(300)
+	debug.SetMemoryLimit(64 << 20)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"localmcp/internal/sqlitedb"
 	"localmcp/mooncite/internal/evidence"
@@ -13,27 +15,31 @@ import (
 )
 
 // A Batch is one publication: everything put into it becomes visible together
-// when the function it was given to returns nil, or not at all. What is put in runs
-// on two cores: the caller's goroutine makes tokens and packs text, the batch's own
-// one feeds SQLite.
+// when the function it was given to returns nil, or not at all. What is put in passes
+// three goroutines: the caller's parses, the filling one makes tokens and packs text,
+// the feeding one gives SQLite what is ready.
 type Batch struct {
 	conn   *sqlitedb.Conn
 	jobs   chan job
 	done   chan struct{}
 	failed chan struct{} // closed after the first failure
 	err    error         // set before failed is closed
+	fills  chan filling
+	filled chan struct{}
 
-	tokens   lexis.Tokenizer
-	pack     *packer
-	nextDoc  int64
+	// The filling goroutine's, until it has ended.
+	tokens  lexis.Tokenizer
+	pack    *packer
+	nextDoc int64
+	months  map[int64]bool
+
 	nextUnit int64
 	nextSrc  int64
 	roots    map[string]int64
 	projects map[string]int64
-	months   map[int64]bool
 	text     int64
-	number   int64 // of this publication
-	sent     bool  // anything at all
+	number   int64       // of this publication
+	sent     atomic.Bool // anything at all
 }
 
 // A job is a full block to store, or any other work in its turn.
@@ -57,18 +63,25 @@ func publish(ctx context.Context, conn *sqlitedb.Conn, f func(*Batch) error) err
 		return err
 	}
 	defer pack.enc.Close()
-	b := &Batch{conn: conn, pack: pack, jobs: make(chan job, 256), done: make(chan struct{}), failed: make(chan struct{}),
+	b := &Batch{conn: conn, pack: pack, jobs: make(chan job, 128), done: make(chan struct{}), failed: make(chan struct{}),
+		fills: make(chan filling, 16), filled: make(chan struct{}),
 		roots: map[string]int64{}, projects: map[string]int64{}, months: map[int64]bool{}}
 	if err := b.counters(ctx); err != nil {
 		return err
 	}
 	go b.feed()
+	go b.fill()
+	var filled, fed sync.Once
+	endFill := func() { filled.Do(func() { close(b.fills); <-b.filled }) }
+	endFeed := func() { fed.Do(func() { close(b.jobs); <-b.done }) }
+	defer endFeed() // also when f panics
+	defer endFill()
 	ferr := f(b)
-	if ferr == nil && b.sent {
+	endFill()
+	if ferr == nil && b.sent.Load() {
 		ferr = b.close()
 	}
-	close(b.jobs)
-	<-b.done
+	endFeed()
 	if b.err != nil {
 		return b.err
 	}
@@ -186,7 +199,7 @@ func (b *Batch) store(ctx context.Context, k *block) error {
 
 // send queues a job behind all before it.
 func (b *Batch) send(j job) error {
-	b.sent = true
+	b.sent.Store(true)
 	select {
 	case <-b.failed:
 		return b.err

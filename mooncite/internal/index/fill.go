@@ -30,7 +30,8 @@ func (s *EntrySet) add(id string) bool {
 	return true
 }
 
-// A Filler takes the entries of one unit.
+// A Filler takes the entries of one unit. Its methods run in the caller's goroutine
+// and only queue; the batch's filling goroutine makes blocks of what is queued.
 type Filler struct {
 	b         *Batch
 	src       *Source
@@ -38,17 +39,21 @@ type Filler struct {
 	seen      *EntrySet
 	forgotten Forgotten
 
-	spans  []Span
-	text   []byte
-	words  []byte
-	ends   []int
-	owners []uint32 // by document from firstDoc: which entry, counted as they came, it belongs to
-	blocks []run
-	docs   int64
+	queue  []queued
+	queued int // bytes of text in queue
 	added  uint32
 	// Duplicates counts entries left out because the unit has one of the same id.
 	Duplicates int64
-	namespace  string
+
+	// The filling goroutine's, until it was waited for.
+	spans     []Span
+	text      []byte
+	words     []byte
+	ends      []int
+	owners    []uint32 // by document from the first: which entry, counted as they came, it belongs to
+	blocks    []run
+	docs      int64
+	namespace string
 }
 
 // A run is a stored block: its first document and how many it holds.
@@ -57,6 +62,19 @@ type run struct {
 	count int
 	owner int // index of the first document's owner
 }
+
+// queued is an entry on its way: its spans' metadata as far as they share it.
+type queued struct {
+	entry transcript.Entry
+	base  Span
+	owner uint32
+}
+
+// Bounds of what is queued before it is handed on.
+const (
+	queueEntries = 64
+	queueBytes   = 64 << 10
+)
 
 // Add takes one entry. It is the emit function of a transcript parser.
 func (f *Filler) Add(r *transcript.Record, e *transcript.Entry) error {
@@ -69,23 +87,83 @@ func (f *Filler) Add(r *transcript.Record, e *transcript.Entry) error {
 		f.Duplicates++
 		return nil
 	}
-	b := f.b
-	project, err := b.project(e.Project)
+	project, err := f.b.project(e.Project)
 	if err != nil {
 		return err
 	}
-	base := Span{Unit: f.unit.ID, Entry: e.ID, Parent: e.Parent, Off: e.Off, Copy: e.Copy, Project: project, Time: e.Time,
-		Line: r.Line - f.unit.Line, Start: r.Start - f.unit.Start, End: r.End - f.unit.Start}
-	copy(base.Digest[:], r.Digest[:])
+	q := queued{entry: *e, owner: owner, base: Span{Unit: f.unit.ID, Entry: e.ID, Parent: e.Parent, Off: e.Off, Copy: e.Copy, Project: project, Time: e.Time,
+		Line: r.Line - f.unit.Line, Start: r.Start - f.unit.Start, End: r.End - f.unit.Start}}
+	copy(q.base.Digest[:], r.Digest[:])
+	f.queue = append(f.queue, q)
+	for i := range e.Spans {
+		f.queued += len(e.Spans[i].Text)
+	}
+	if len(f.queue) >= queueEntries || f.queued >= queueBytes {
+		return f.hand(nil)
+	}
+	return nil
+}
+
+// hand gives the queue to the filling goroutine; then, if not nil, is closed when it is
+// done with it and the open block is stored.
+func (f *Filler) hand(then chan struct{}) error {
+	f.b.text += int64(f.queued)
+	w := filling{f: f, queue: f.queue, then: then}
+	f.queue, f.queued = nil, 0
+	select {
+	case <-f.b.failed:
+		return f.b.err
+	case f.b.fills <- w:
+		return nil
+	}
+}
+
+// settle waits until everything added is in blocks.
+func (f *Filler) settle() error {
+	then := make(chan struct{})
+	if err := f.hand(then); err != nil {
+		return err
+	}
+	select {
+	case <-f.b.failed:
+		return f.b.err
+	case <-then:
+		return nil
+	}
+}
+
+// filling is work of the filling goroutine.
+type filling struct {
+	f     *Filler
+	queue []queued
+	then  chan struct{}
+}
+
+// fill makes blocks until the channel is closed. After a failure it only drains.
+func (b *Batch) fill() {
+	defer close(b.filled)
+	for w := range b.fills {
+		for i := range w.queue {
+			w.f.take(&w.queue[i])
+		}
+		if w.then != nil {
+			w.f.seal()
+			close(w.then)
+		}
+		runtime.Gosched() // a request that came in meanwhile goes first
+	}
+}
+
+// take puts one entry into the open block.
+func (f *Filler) take(q *queued) {
+	b, e := f.b, &q.entry
 	gone := !f.forgotten.Empty() && f.forgotten.Session(f.src.Origin, f.src.Root, e.Session)
 	for i := range e.Spans {
 		sp := &e.Spans[i]
 		if len(f.spans) > 0 && (len(f.text)+len(sp.Text) > blockBytes || len(f.spans) >= blockSpans) {
-			if err := f.seal(); err != nil {
-				return err
-			}
+			f.seal()
 		}
-		s := base
+		s := q.base
 		s.Ordinal, s.Role, s.Class = i, sp.Role, sp.Class
 		if s.Kind = sp.Kind; s.Kind == "" {
 			s.Kind = e.Kind
@@ -101,13 +179,11 @@ func (f *Filler) Add(r *transcript.Record, e *transcript.Entry) error {
 			f.words, _ = b.tokens.Document(f.words, sp.Text)
 			f.words = appendFilters(f.words, f.src.Origin, &s)
 			b.months[monthOf(s.Time)] = true
-			b.text += int64(len(sp.Text))
 		}
 		f.spans = append(f.spans, s)
 		f.ends = append(f.ends, len(f.words))
-		f.owners = append(f.owners, owner)
+		f.owners = append(f.owners, q.owner)
 	}
-	return nil
 }
 
 // Hide takes bytes that hold no entry: their words can be found, so that nothing is
@@ -127,10 +203,11 @@ func (f *Filler) evidenceID(e *transcript.Entry, ordinal int) string {
 	return evidence.EvidenceID(f.src.Origin, f.namespace, e.Session, e.ID, ordinal)
 }
 
-// seal hands the open block to the feeding goroutine.
-func (f *Filler) seal() error {
+// seal hands the open block to the feeding goroutine. A failure there shows at the
+// caller's next step.
+func (f *Filler) seal() {
 	if len(f.spans) == 0 {
-		return nil
+		return
 	}
 	b := f.b
 	k := &block{first: b.nextDoc, unit: f.unit.ID, count: len(f.spans), meta: encodeSpans(f.spans), words: string(f.words), ends: f.ends}
@@ -138,14 +215,13 @@ func (f *Filler) seal() error {
 	f.blocks = append(f.blocks, run{first: k.first, count: k.count, owner: len(f.owners) - k.count})
 	b.nextDoc += int64(k.count)
 	f.spans, f.text, f.words, f.ends = f.spans[:0], f.text[:0], f.words[:0], make([]int, 0, blockSpans/4)
-	runtime.Gosched() // a request that came in meanwhile goes first
-	return b.send(job{block: k})
+	_ = b.send(job{block: k})
 }
 
 // Finish stores what is left and marks the spans of the entries in off as off the
 // current branch. It returns how many spans were taken.
 func (f *Filler) Finish(off transcript.Bits) (int64, error) {
-	if err := f.seal(); err != nil {
+	if err := f.settle(); err != nil {
 		return 0, err
 	}
 	for _, k := range f.blocks {
@@ -168,7 +244,10 @@ func (f *Filler) Finish(off transcript.Bits) (int64, error) {
 
 // Discard takes out again what the filler stored.
 func (f *Filler) Discard() error {
-	f.spans, f.text, f.words, f.ends = nil, nil, nil, nil
+	f.queue = nil
+	if err := f.settle(); err != nil {
+		return err
+	}
 	for _, k := range f.blocks {
 		if err := f.b.dropBlock(k.first, k.count); err != nil {
 			return err

@@ -36,7 +36,7 @@ const (
 // How FTS5 is set: much memory and few merges while a lot is written, the defaults
 // afterwards.
 const (
-	bulkHash    = 16 << 20
+	bulkHash    = 8 << 20
 	bulkMerge   = 16
 	normalHash  = 1 << 20
 	normalMerge = 4

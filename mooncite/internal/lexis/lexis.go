@@ -38,8 +38,8 @@ type Tokenizer struct {
 }
 
 // A stem is how one remembered word is cut: keep of its bytes, then tail. Words are
-// known by a hash of 64 bits; two words of one slot push each other out, which costs
-// time and no memory.
+// known by a hash of 64 bits; a pair of slots keeps the two words seen last of those
+// that fall into it, so memory is bounded.
 type stem struct {
 	hash uint64 // 0: empty
 	keep uint8
@@ -50,7 +50,7 @@ type stem struct {
 const (
 	maxStemmed = 24 // a longer word keeps its ending
 	maxTail    = 6
-	stemSlots  = 1 << 16
+	stemBits   = 17 // slots, 2 MiB
 )
 
 // Document appends the token text of text to dst and returns it with the number
@@ -199,10 +199,13 @@ func (t *Tokenizer) part(s string, seen byte) {
 func (t *Tokenizer) stem(out []byte, at int) []byte {
 	h := hashWord(out[at:])
 	if t.stems == nil {
-		t.stems = make([]stem, stemSlots)
+		t.stems = make([]stem, 1<<stemBits)
 	}
-	e := &t.stems[h>>(64-16)]
-	if e.hash == h {
+	pair := (*[2]stem)(t.stems[h>>(64-stemBits+1)<<1:])
+	if pair[0].hash != h && pair[1].hash == h {
+		pair[0], pair[1] = pair[1], pair[0]
+	}
+	if e := &pair[0]; e.hash == h {
 		return append(out[:at+int(e.keep)], e.tail[:e.more]...)
 	}
 	word := string(out[at:])
@@ -215,8 +218,9 @@ func (t *Tokenizer) stem(out []byte, at int) []byte {
 		keep++
 	}
 	if len(s)-keep <= maxTail {
-		e.hash, e.keep = h, uint8(keep)
+		e := stem{hash: h, keep: uint8(keep)}
 		e.more = uint8(copy(e.tail[:], s[keep:]))
+		pair[0], pair[1] = e, pair[0]
 	}
 	return append(out[:at], s...)
 }
