@@ -16,8 +16,7 @@ func (p *program) answer(asJSON bool, out op.Texter) error {
 	if asJSON {
 		return p.streams.JSON(out)
 	}
-	p.streams.Printf("%s", out.Text())
-	return nil
+	return p.streams.Text(out.Text())
 }
 
 func (p *program) recallCommand() *cobra.Command {

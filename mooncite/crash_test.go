@@ -374,3 +374,72 @@ func TestNoLostUpdate(t *testing.T) {
 		}
 	}
 }
+
+// A history that grows turn by turn does not leave files that grow without bound.
+func TestStateStaysSmall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := chats()[3]
+	w.start(c, "The first word.")
+	reader, p := w.serve(), w.serve()
+	for n := range 120 {
+		w.add(c.rel, c.turn(fmt.Sprintf("Turn buoy%04d to the wind. %s", n, strings.Repeat("Mind the tide. ", 60))))
+		p.recall("buoy")
+		if n%10 == 0 {
+			reader.recall("tide")
+		}
+	}
+	p.finds("buoy0119")
+	var total int64
+	for _, name := range w.stateFiles() {
+		st, err := os.Stat(w.state() + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += st.Size()
+	}
+	if total > 16<<20 {
+		t.Errorf("%d bytes of state for 120 turns: %v", total, w.stateFiles())
+	}
+}
+
+// Rebuilds replace the index under the hands of a server with many questions at once.
+func TestRebuildUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := sampleWorld(t)
+	c := w.serve()
+	id := c.finds("ECONNRESET").EvidenceID
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 8 {
+			if r := finish(t, w.command(t.Context(), "rebuild")); r.status != 0 {
+				t.Errorf("rebuild: status %d\n%s%s", r.status, r.stdout, r.stderr)
+			}
+		}
+	}()
+	for asking := true; asking; {
+		select {
+		case <-done:
+			asking = false
+		default:
+		}
+		var ids []string
+		for n := range 12 {
+			params := toolParams(engine.ToolRecall, `{"query":"ECONNRESET in parseManifestChunk"}`)
+			switch n % 3 {
+			case 1:
+				params = toolParams(engine.ToolInspect, `{"evidence_id":"`+id+`"}`)
+			case 2:
+				params = toolParams(engine.ToolStatus, `{}`)
+			}
+			ids = append(ids, c.Request("tools/call", params))
+		}
+		for _, id := range ids {
+			r := result[toolResult](t, c.Await(id))
+			if text := r.text(); r.IsError || !strings.Contains(text, ": matches; ") && !strings.Contains(text, ": verified; ") && !strings.Contains(text, ": ready; ") {
+				t.Fatalf("%s", text)
+			}
+		}
+	}
+}

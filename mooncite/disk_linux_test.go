@@ -180,3 +180,23 @@ func TestFileSizeLimit(t *testing.T) {
 	w.clean()
 	w.must(0, "recall", "ECONNRESET in parseManifestChunk")
 }
+
+// An answer that cannot be written is a failure, not a success without words.
+func TestFullOutput(t *testing.T) {
+	t.Parallel()
+	w := sampleWorld(t)
+	for _, args := range [][]string{{"recall", "ECONNRESET"}, {"recall", "--json", "ECONNRESET"}, {"status"}, {"source", "list", "--json"}, {"version", "--json"}} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skipf("no full device here: %v", err)
+		}
+		var said strings.Builder
+		c := w.command(t.Context(), args...)
+		c.Stdout, c.Stderr = full, &said
+		_ = c.Run()
+		full.Close()
+		if c.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "cannot be written") {
+			t.Errorf("%v: status %d, %s", args, c.ProcessState.ExitCode(), said.String())
+		}
+	}
+}

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -468,6 +470,46 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// procField reads the number that follows a name in one of a process's files.
+func procField(t *testing.T, p *client, file, name string) int64 {
+	t.Helper()
+	text := read(t, fmt.Sprintf("/proc/%d/%s", p.Cmd.Process.Pid, file))
+	_, rest, ok := strings.Cut(text, name)
+	fields := strings.Fields(rest)
+	if !ok || len(fields) == 0 {
+		t.Fatalf("no %s in %s", name, text)
+	}
+	n, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A server that is asked nothing does nothing.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	w := sampleWorld(t)
+	p := w.serve()
+	p.finds("ECONNRESET")
+	time.Sleep(300 * time.Millisecond) // what was begun ends
+	times := func() int64 {
+		text := read(t, fmt.Sprintf("/proc/%d/stat", p.Cmd.Process.Pid))
+		fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+		user, err1 := strconv.ParseInt(fields[11], 10, 64)
+		system, err2 := strconv.ParseInt(fields[12], 10, 64)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		return user + system
+	}
+	before := times()
+	time.Sleep(1500 * time.Millisecond)
+	if used := times() - before; used > 1 {
+		t.Errorf("%d hundredths of a second of work in 1.5 s of silence", used)
+	}
+}
+
 // A line of 60 MB costs at most itself.
 func TestGiantLine(t *testing.T) {
 	if testing.Short() {
@@ -486,7 +528,6 @@ func TestGiantLine(t *testing.T) {
 	}
 	p.finds(opening[1])
 	st := p.status()
-	t.Logf("%s", st.Text())
 	if st.Oversized == 0 {
 		got := p.finds("end-of-giant")
 		if in := p.inspect(got.EvidenceID); in.Outcome != engine.Verified {
@@ -499,4 +540,5 @@ func TestGiantLine(t *testing.T) {
 		t.Errorf("status %d: %s", r.status, r.stderr)
 	}
 	p.finds("After the giant")
+	t.Logf("at most %d MiB of memory", procField(t, p, "status", "VmHWM:")>>10)
 }

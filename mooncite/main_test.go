@@ -146,11 +146,6 @@ func holding(out engine.RecallOut, text string) (engine.Candidate, bool) {
 	return engine.Candidate{}, false
 }
 
-func (w *world) inspect(id string) engine.InspectOut {
-	w.t.Helper()
-	return decode[engine.InspectOut](w.t, w.run("inspect", "--json", id).stdout)
-}
-
 func (w *world) status() engine.StatusOut {
 	w.t.Helper()
 	return decode[engine.StatusOut](w.t, w.run("status", "--json").stdout)

@@ -87,7 +87,7 @@ func TestNoSocket(t *testing.T) {
 	}
 	// sh and its tools open none either, so any call at all is one too many.
 	for line := range strings.Lines(string(data)) {
-		if strings.Contains(line, "execve(") || strings.Contains(line, "+++") || strings.Contains(line, "---") {
+		if strings.Contains(line, "execve") || strings.Contains(line, "+++") || strings.Contains(line, "---") {
 			continue
 		}
 		t.Errorf("%s", line)

@@ -119,7 +119,11 @@ func TestInterruptedRebuild(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(150 * time.Millisecond)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if names, _ := filepath.Glob(filepath.Join(w.state(), "build-*")); len(names) > 0 {
+			break
+		}
+	}
 	_ = c.Process.Signal(os.Interrupt)
 	done := make(chan error, 1)
 	go func() { done <- c.Wait() }()

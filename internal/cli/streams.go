@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"localmcp/internal/fault"
 	"localmcp/internal/op"
 )
 
@@ -49,8 +50,18 @@ func (s *Streams) JSON(v any) error {
 		return fmt.Errorf("indent answer: %w", err)
 	}
 	b.WriteByte('\n')
-	_, err = s.Out.Write(b.Bytes())
-	return err
+	return s.Text(b.String())
+}
+
+// Output is the code of data that could not be written to where it should go.
+const Output fault.Code = "output"
+
+// Text prints an answer for people. Unlike Printf it tells when nobody can have read it.
+func (s *Streams) Text(text string) error {
+	if _, err := io.WriteString(s.Out, text); err != nil {
+		return fault.Wrap(Output, err, "the answer cannot be written to standard output").WithHint("look at the space of the disk it goes to")
+	}
+	return nil
 }
 
 // Printf prints data for people.

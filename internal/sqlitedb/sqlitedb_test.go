@@ -123,7 +123,7 @@ func TestSettings(t *testing.T) {
 	d := open(t, path, options())
 	for pragma, want := range map[string]int{
 		"page_size": 4096, "synchronous": 1, "cache_size": -8192, "trusted_schema": 0, "cell_size_check": 1,
-		"temp_store": 2, "busy_timeout": 5000, "wal_autocheckpoint": 1000, "journal_size_limit": 16 << 20, "query_only": 1,
+		"temp_store": 2, "busy_timeout": 5000, "wal_autocheckpoint": 1024, "journal_size_limit": 16 << 20, "query_only": 1,
 	} {
 		if got := number(t, d, "PRAGMA "+pragma); got != want {
 			t.Errorf("%s is %d, want %d", pragma, got, want)

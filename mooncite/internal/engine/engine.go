@@ -52,8 +52,10 @@ type Engine struct {
 
 	mu      sync.Mutex // guards what follows; held while looking for changes
 	watched map[watchKey]*watched
-	seeded  int64 // publication that the watches know
-	job     *job  // the last one; running or done
+	retired []*watched // replaced, but a request or a job may still read from them
+	users   int        // requests and jobs that may
+	seeded  int64      // publication that the watches know
+	job     *job       // the last one; running or done
 	last    lastRun
 }
 
@@ -108,9 +110,9 @@ func (e *Engine) Close() error {
 	e.work.Wait()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, w := range e.watched {
-		w.tree.Close()
-	}
+	e.retire()
+	e.users = 0
+	e.bury()
 	return errors.Join(e.store.Close(), e.dir.Close())
 }
 

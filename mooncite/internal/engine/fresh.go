@@ -35,14 +35,16 @@ type freshness struct {
 	problems []Problem
 	links    int64
 	waiting  int  // files with changes that are not read
-	job      *job // the work that is reading them, if it still runs
+	job      *job // the work that is reading them, if the request did not wait for its end
 }
 
 func (f *freshness) authorized(o evidence.Origin, digest string) bool {
 	return f.auth[watchKey{o, digest}]
 }
 
-func (f *freshness) busy() bool { return f.job != nil && f.job.running() }
+// busy does not ask whether the work has ended since: what the request sees may be
+// from before that.
+func (f *freshness) busy() bool { return f.job != nil }
 
 func (f *freshness) pending() int { return f.waiting }
 
@@ -72,7 +74,7 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 	}
 	if j := e.current(); j != nil && j.running() {
 		if !j.wait(ctx, budget-e.now().Sub(j.began)) {
-			f.job, f.waiting = j, j.left()
+			f.job, f.waiting = j, max(1, j.left())
 			return f, nil
 		}
 	}
@@ -80,6 +82,7 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 	if err != nil {
 		return nil, err
 	}
+	defer e.release()
 	work, err := e.rest(ctx, f)
 	if err != nil {
 		return nil, err
@@ -91,7 +94,7 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 	}
 	j := e.start(work)
 	if !j.wait(ctx, budget) {
-		f.job, f.waiting = j, j.left()
+		f.job, f.waiting = j, max(1, j.left())
 		return f, nil
 	}
 	f.waiting = j.left()
@@ -162,7 +165,7 @@ func (e *Engine) note(outcome string) {
 	e.last.refresh, e.last.at = outcome, e.now().UnixMilli()
 }
 
-// look finds what changed in all usable roots.
+// look finds what changed in all usable roots. The caller releases it.
 func (e *Engine) look(ctx context.Context, set source.Set, f *freshness) ([]todo, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,7 +188,35 @@ func (e *Engine) look(ctx context.Context, set source.Set, f *freshness) ([]todo
 		}
 		e.reportOn(w, f)
 	}
+	e.users++
 	return list, nil
+}
+
+// release says that a caller uses the trees it was given no longer.
+func (e *Engine) release() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.users--
+	e.bury()
+}
+
+// retire takes all watches out of use. e.mu is held.
+func (e *Engine) retire() {
+	for _, w := range e.watched {
+		e.retired = append(e.retired, w)
+	}
+	e.watched = map[watchKey]*watched{}
+}
+
+// bury closes what was retired when nobody uses it. e.mu is held.
+func (e *Engine) bury() {
+	if e.users > 0 {
+		return
+	}
+	for _, w := range e.retired {
+		w.tree.Close()
+	}
+	e.retired = nil
 }
 
 // reportOn adds what a root's last look could not see.
@@ -262,9 +293,8 @@ func (e *Engine) follow(ctx context.Context, set source.Set) error {
 		k := watchKey{r.Origin, r.Digest}
 		next[k] = &watched{root: r, tree: tree, watch: source.NewWatch(tree, known[k], nil)}
 	}
-	for _, w := range e.watched {
-		w.tree.Close()
-	}
+	e.retire()
+	e.bury()
 	e.watched, e.seeded = next, number
 	return nil
 }

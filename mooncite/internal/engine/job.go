@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -113,17 +114,28 @@ func (e *Engine) start(w work) *job {
 	// Oldest first, so that later documents are newer text.
 	slices.SortStableFunc(j.list, func(a, b todo) int { return cmp.Compare(a.ID.MtimeNS, b.ID.MtimeNS) })
 	e.job = j
+	e.users++
 	e.work.Go(func() {
 		defer close(j.done)
+		defer e.release()
 		defer yieldFor(j.total)()
-		if w.rebuild {
-			j.err = e.runRebuild(e.life, j)
-		} else {
-			j.err = e.runRefresh(e.life, j)
-		}
+		j.err = e.run(j)
 		e.finish(j)
 	})
 	return j
+}
+
+// run does a job's work. A panic ends the job, not the server.
+func (e *Engine) run(j *job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic while reading histories: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if j.rebuild {
+		return e.runRebuild(e.life, j)
+	}
+	return e.runRefresh(e.life, j)
 }
 
 // yieldFor gives the scheduler more threads than cores while much is read, so that
@@ -339,37 +351,35 @@ func (e *Engine) Rebuild(ctx context.Context, report func(done, total float64, m
 	if err := e.forgotten.load(); err != nil {
 		return RebuildOut{}, err
 	}
-	for {
-		j := e.current()
-		if j == nil || !j.running() {
-			break
+	var j *job
+	for j == nil || !j.rebuild { // a request's refresh may come first
+		for j = e.current(); j != nil && j.running(); j = e.current() {
+			if err := j.watchOver(ctx, report); err != nil && ctx.Err() != nil {
+				return RebuildOut{}, err
+			}
 		}
-		if err := j.watchOver(ctx, report); err != nil && ctx.Err() != nil {
+		set := e.places.Resolve()
+		list, err := e.everything(ctx, set, e.authorizations(set))
+		if err != nil {
+			return RebuildOut{}, err
+		}
+		j = e.start(work{list: list, rebuild: true})
+		err = j.watchOver(ctx, report)
+		e.release()
+		if err != nil && (j.rebuild || ctx.Err() != nil) {
 			return RebuildOut{}, err
 		}
 	}
-	set := e.places.Resolve()
-	f := e.authorizations(set)
-	list, err := e.everything(ctx, set, f)
-	if err != nil {
-		return RebuildOut{}, err
-	}
-	j := e.start(work{list: list, rebuild: true})
-	if err := j.watchOver(ctx, report); err != nil {
-		return RebuildOut{}, err
-	}
 	st, err := e.Status(ctx)
-	return RebuildOut{StatusOut: st, Sources: len(list), Bytes: j.total, Seconds: e.now().Sub(began).Seconds()}, err
+	return RebuildOut{StatusOut: st, Sources: len(j.list), Bytes: j.total, Seconds: e.now().Sub(began).Seconds()}, err
 }
 
-// everything lists all files as if none had ever been read.
+// everything lists all files as if none had ever been read. The caller releases it.
 func (e *Engine) everything(ctx context.Context, set source.Set, f *freshness) ([]todo, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, w := range e.watched {
-		w.tree.Close()
-	}
-	e.watched = map[watchKey]*watched{}
+	e.retire()
+	e.bury()
 	var list []todo
 	for i := range set.Roots {
 		r := set.Roots[i]
@@ -390,5 +400,6 @@ func (e *Engine) everything(ctx context.Context, set source.Set, f *freshness) (
 			list = append(list, todo{w, c})
 		}
 	}
+	e.users++
 	return list, nil
 }

@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -458,12 +460,23 @@ func (r *reading) parse(p transcript.Parser, in io.Reader, from transcript.Posit
 		}
 		return intoIndex(fill.Add(rec, en))
 	}
-	at, err := transcript.Scan(in, r.t.file(), from, &damageKeeper{Parser: p, r: r, fill: fill}, emit)
+	at, err := scan(in, r.t.file(), from, &damageKeeper{Parser: p, r: r, fill: fill}, emit)
 	if err != nil {
 		return transcript.Result{}, at, err
 	}
 	res, err := p.Finish(emit)
 	return res, at, err
+}
+
+// scan parses a stream. A parser that panics costs its file, not the others: what was
+// taken in of it is taken out again.
+func scan(in io.Reader, f transcript.File, from transcript.Position, p transcript.Parser, emit func(*transcript.Record, *transcript.Entry) error) (at transcript.Position, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fault.Wrap(source.ReadOrParse, fmt.Errorf("panic: %v\n%s", v, debug.Stack()), "the program fails on this file, which is a fault of the program")
+		}
+	}()
+	return transcript.Scan(in, f, from, p, emit)
 }
 
 // damageKeeper passes a parser on and keeps what is damaged as hidden text.
@@ -539,7 +552,7 @@ func (r *reading) relabel(shape transcript.Shape, runs []int64) error {
 		early = append(early, en.Off)
 		return r.ctx.Err()
 	}
-	if _, err := transcript.Scan(in, r.t.file(), transcript.Position{}, p, emit); err != nil {
+	if _, err := scan(in, r.t.file(), transcript.Position{}, p, emit); err != nil {
 		return err
 	}
 	res, err := p.Finish(emit)
@@ -575,7 +588,7 @@ func (r *reading) export() (*accepted, error) {
 	}
 	lines := newAdmitted(io.NewSectionReader(r.file, 0, r.file.ID.Size), sha256.New())
 	lines.all = true
-	at, err := transcript.Scan(lines, r.t.file(), transcript.Position{}, p, x.emit)
+	at, err := scan(lines, r.t.file(), transcript.Position{}, p, x.emit)
 	var res transcript.Result
 	if err == nil {
 		res, err = p.Finish(x.emit)

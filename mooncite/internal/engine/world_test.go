@@ -45,7 +45,7 @@ func (w *world) places() source.Places {
 // open makes an engine that is closed with the test.
 func (w *world) open() *engine.Engine {
 	w.t.Helper()
-	e, err := engine.Open(w.t.Context(), w.places(), engine.Options{})
+	e, err := engine.Open(w.t.Context(), w.places(), engine.Options{Patience: 5 * time.Second})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -227,6 +227,9 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	own := false
 	switch e.note {
 	case cxHeader:
+		if p.base > 0 && !p.header {
+			return ErrRestart // read in one go, it may have come in time for what was given out
+		}
 		own = p.meta(&e)
 	case cxTurn:
 		p.turn(unquote(p.line.payload.of(cxTurnID)))

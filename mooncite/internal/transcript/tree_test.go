@@ -116,10 +116,11 @@ func TestStateStaysSmall(t *testing.T) {
 
 func TestClaudeParts(t *testing.T) {
 	for in, want := range map[string]string{
-		"just words":                                                                    "user: just words",
-		"<system-reminder>a</system-reminder>":                                          "system: <system-reminder>a</system-reminder>",
-		"words\n<system-reminder>a\n</system-reminder>\n":                               "user: words | system: <system-reminder>a\n</system-reminder>",
-		"<system-reminder>a</system-reminder>\n\nwords":                                 "user: words | system: <system-reminder>a</system-reminder>",
+		"just words":                                      "user: just words",
+		"<system-reminder>a</system-reminder>":            "system: <system-reminder>a</system-reminder>",
+		"words\n<system-reminder>a\n</system-reminder>\n": "user: words | system: <system-reminder>a\n</system-reminder>",
+		"<system-reminder>a</system-reminder>\n\nwords":   "user: words | system: <system-reminder>a</system-reminder>",
+
 		"x <system-reminder>1</system-reminder> y <system-reminder>2</system-reminder>": "user: x | user: y | system: <system-reminder>1</system-reminder> | system: <system-reminder>2</system-reminder>",
 		"what does `<system-reminder>a</system-reminder>` mean?":                        "user: what does `<system-reminder>a</system-reminder>` mean?",
 		"an open <system-reminder> stays":                                               "user: an open <system-reminder> stays",
