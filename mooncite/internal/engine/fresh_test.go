@@ -292,3 +292,26 @@ func TestAutomaticRootRegisteredByHand(t *testing.T) {
 		t.Errorf("%s", out.Text())
 	}
 }
+
+// The contract's trusted append: Pi's admitted bytes are not read again when the same
+// file has grown. What was changed in them shows at inspection, and at a rebuild.
+func TestPiAppendReadsNoPrefix(t *testing.T) {
+	w := newWorld(t)
+	rel := w.session("pi", "s1", say{"user", "alpha one"}, say{"assistant", "beta two"})
+	id := w.one("alpha").EvidenceID
+	w.overwrite(rel, strings.Replace(w.read(rel), "alpha", "ALPHA", 1)+turns("pi", "s1-", 2, say{"user", "gamma three"}))
+	// One refresh only: a file so young is looked at once more by the next.
+	out := w.recall("gamma")
+	if out.Outcome != engine.Matches || !out.Conclusive || out.TrustState != "append_trusted" {
+		t.Errorf("%s", out.Text())
+	}
+	if got := w.inspect(id); got.Outcome != engine.Stale || got.Target.Text != "alpha one" {
+		t.Errorf("%s", got.Text())
+	}
+	if st := w.rebuild(); st.TrustState != "full_verified" {
+		t.Errorf("%s", st.StatusOut.Text())
+	}
+	if got := w.verified(id); got.Target.Text != "ALPHA one" {
+		t.Errorf("%s", got.Text())
+	}
+}

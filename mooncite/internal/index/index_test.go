@@ -508,7 +508,7 @@ func TestCatalogSteps(t *testing.T) {
 		unit *index.Unit
 	}
 	var all []kept
-	for step := range 25 {
+	for step := range rounds(30) {
 		publish(t, s, func(x *index.Batch) error {
 			if len(all) > 3 && r.IntN(3) == 0 {
 				i := r.IntN(len(all))

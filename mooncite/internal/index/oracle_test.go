@@ -150,7 +150,7 @@ func TestSearchAgainstOracle(t *testing.T) {
 				t.Fatalf("document %d is %q, want %q", i+1, text, k.text)
 			}
 		}
-		for range 200 {
+		for range rounds(200) {
 			f, project := randomFilter(r, projects, files)
 			var inside []*known
 			for _, k := range all {
@@ -233,7 +233,7 @@ func TestTimeOrderAgainstOracle(t *testing.T) {
 	const files = 20
 	all, projects := fill(t, s, r, files, 40)
 	read(t, s, func(s *index.Snapshot) {
-		for range 150 {
+		for range rounds(150) {
 			f, project := randomFilter(r, projects, files)
 			q := query(vocabulary(r)+" "+vocabulary(r), f)
 			q.Want, q.Enough = 1+r.IntN(20), 1+r.IntN(20)
@@ -291,6 +291,14 @@ func TestTimeOrderAgainstOracle(t *testing.T) {
 			}
 		}
 	})
+}
+
+// rounds is how many random cases there is time for.
+func rounds(n int) int {
+	if underRace {
+		return n / 10
+	}
+	return n
 }
 
 func b2i(b bool) int {

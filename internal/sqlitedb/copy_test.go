@@ -1,0 +1,62 @@
+package sqlitedb_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"localmcp/internal/sqlitedb"
+)
+
+// A copy has what is there and no trace of what was deleted.
+func TestCopyTo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "private")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := sqlitedb.Options{ApplicationID: 7, Migrations: []string{"CREATE TABLE t (v TEXT)"}}
+	db, err := sqlitedb.Open(t.Context(), filepath.Join(dir, "a.sqlite"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	write := func(query string, args ...any) {
+		t.Helper()
+		if err := db.Write(t.Context(), func(c *sqlitedb.Conn) error {
+			_, err := c.Exec(t.Context(), query, args...)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("INSERT INTO t VALUES (?), ('kept')", strings.Repeat("zanzibarium ", 500))
+	write("DELETE FROM t WHERE v <> 'kept'")
+	path := filepath.Join(dir, "b.sqlite")
+	if err := db.CopyTo(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.CopyTo(t.Context(), path); err == nil {
+		t.Error("a file was overwritten")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || bytes.Contains(data, []byte("zanzibarium")) {
+		t.Errorf("%v, or what was deleted is in the copy", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	b, err := sqlitedb.Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	var n int
+	if err := b.Read(t.Context(), func(c *sqlitedb.Conn) error {
+		_, err := c.Row(t.Context(), "SELECT count(*) FROM t WHERE v = 'kept'", nil, &n)
+		return err
+	}); err != nil || n != 1 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
