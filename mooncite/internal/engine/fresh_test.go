@@ -242,7 +242,7 @@ func TestDeauthorizedRoot(t *testing.T) {
 	w := newWorld(t)
 	w.session("claude-code", "s1", say{"user", "alpha one"})
 	w.Write(t, "extra/proj/s2.jsonl", turns("claude-code", "x", 0, say{"user", "beta two"}))
-	r := source_(w, "claude-code", "extra")
+	r := registration(w, "claude-code", "extra")
 	if err := w.places().Register(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestAutomaticRootRegisteredByHand(t *testing.T) {
 	w := newWorld(t)
 	w.session("claude-code", "s1", say{"user", "alpha one"})
 	id := w.one("alpha").EvidenceID
-	r := source_(w, "claude-code", ".claude/projects")
+	r := registration(w, "claude-code", ".claude/projects")
 	if err := w.places().Register(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

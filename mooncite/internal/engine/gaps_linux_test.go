@@ -231,7 +231,7 @@ func TestLinkedRoot(t *testing.T) {
 	if strings.Contains(whole(t, st), w.Dir) {
 		t.Error("a path is shown")
 	}
-	if err := w.places().Register(t.Context(), source_(w, "codex", "real/sessions")); err != nil {
+	if err := w.places().Register(t.Context(), registration(w, "codex", "real/sessions")); err != nil {
 		t.Fatal(err)
 	}
 	w.verified(w.one("marzipan").EvidenceID)

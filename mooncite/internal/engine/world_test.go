@@ -361,7 +361,7 @@ func copyTree(t testing.TB, from, to string) {
 	}
 }
 
-func source_(w *world, origin, rel string) source.Registration {
+func registration(w *world, origin, rel string) source.Registration {
 	return source.Registration{Origin: evidence.Origin(origin), Dir: w.Path(rel)}
 }
 
