@@ -106,6 +106,15 @@ func TestLongToolOutput(t *testing.T) {
 	}
 }
 
+// A part of a tool's output that is too long even to be searched spoils conclusiveness.
+func TestEndlessToolOutput(t *testing.T) {
+	w := newWorld(t)
+	fill := strings.Repeat("plain words of a build log\n", evidence.MaxHiddenBytes/26)
+	w.session("claude-code", "s1", say{"user", "alpha"}, say{"tool", "headword " + fill + " marzipan " + fill})
+	w.verified(w.one("headword").EvidenceID)
+	w.inconclusive(engine.RecallIn{Query: "marzipan"}, "too long")
+}
+
 // A record too long to be read is named and spoils conclusiveness.
 func TestOversizedRecord(t *testing.T) {
 	if testing.Short() {

@@ -389,6 +389,7 @@ func chain(s *index.Source, sum [sha256.Size]byte, n int64) [sha256.Size]byte {
 func (r *reading) settle(src *index.Source, res transcript.Result, at transcript.Position, fill *index.Filler) {
 	src.Info, src.State, src.At, src.Fault = res.Info, res.State, at, ""
 	src.Counts.Add(res.Counts)
+	src.Counts.Oversized += fill.Unsearched()
 	src.Counts.Skipped += fill.Duplicates
 	src.Counts.Errors += fill.Duplicates
 }
@@ -620,6 +621,9 @@ func (r *reading) export() (*accepted, error) {
 	src.Info, src.Counts = res.Info, index.Counts{}
 	src.Counts.Add(res.Counts)
 	x.count(src)
+	for _, f := range x.made {
+		src.Counts.Oversized += f.Unsearched()
+	}
 	src.At, src.Prefix = at, lines.sum()
 	r.src = src
 	return r.store()

@@ -54,6 +54,8 @@ type Filler struct {
 	blocks    []run
 	docs      int64
 	namespace string
+	// unsearched counts spans with a part that is too long to be searched.
+	unsearched int64
 }
 
 // A run is a stored block: its first document and how many it holds.
@@ -160,6 +162,10 @@ func (f *Filler) take(q *queued) {
 	gone := !f.forgotten.Empty() && f.forgotten.Session(f.src.Origin, f.src.Root, e.Session)
 	for i := range e.Spans {
 		sp := &e.Spans[i]
+		if sp.Hidden && sp.Text == "" {
+			f.unsearched++
+			continue
+		}
 		if len(f.spans) > 0 && (len(f.text)+len(sp.Text) > blockBytes || len(f.spans) >= blockSpans) {
 			f.seal()
 		}
@@ -241,6 +247,10 @@ func (f *Filler) Finish(off transcript.Bits) (int64, error) {
 	f.src.Spans += f.docs
 	return f.docs, nil
 }
+
+// Unsearched counts the spans of which a part was too long to be searched. It is
+// known after Finish.
+func (f *Filler) Unsearched() int64 { return f.unsearched }
 
 // Discard takes out again what the filler stored.
 func (f *Filler) Discard() error {

@@ -144,13 +144,16 @@ func (s *spanner) headTail(to []Span, text string, like Span) []Span {
 	for t < len(text) && !utf8.RuneStart(text[t]) {
 		t++
 	}
-	middle := text[h:t]
+	middle, rest := text[h:t], false
 	if len(middle) > evidence.MaxHiddenBytes {
-		middle = middle[:evidence.MaxHiddenBytes]
+		middle, rest = middle[:evidence.MaxHiddenBytes], true
 	}
 	like.Hidden = true
 	// Cloned, so that a small span does not keep a large record in memory.
 	s.hidden = chunk(s.hidden, strings.Clone(strings.ToValidUTF8(middle, "")), like)
+	if rest {
+		s.hidden = append(s.hidden, Span{Role: like.Role, Kind: like.Kind, Class: like.Class, Hidden: true})
+	}
 	like.Hidden = false
 	return chunk(chunk(to, strings.Clone(text[:h]), like), strings.Clone(text[t:]), like)
 }

@@ -41,7 +41,7 @@ type Span struct {
 	Class evidence.Class
 	// Hidden text is searched, so that "not found" is true, but neither kept nor
 	// cited: the middle of a long tool result. Hidden spans come last and have no
-	// ordinal.
+	// ordinal. One without text stands for a part that is not searched at all.
 	Hidden bool
 }
 
