@@ -341,8 +341,9 @@ func toolText(v value, add func(string)) {
 	}
 	b := unescape(make([]byte, 0, len(v)-2), v[1:len(v)-1])
 	const ends = evidence.MaxToolBytes / 2
-	if len(b) > 2*ends+evidence.MaxHiddenBytes {
-		h, t := ends+evidence.MaxHiddenBytes, len(b)-ends
+	const middle = evidence.MaxHiddenBytes + 2*utf8.UTFMax // a little too much: headTail sees that more was there
+	if len(b) > 2*ends+middle {
+		h, t := ends+middle, len(b)-ends
 		for h > 0 && !utf8.RuneStart(b[h]) {
 			h--
 		}
