@@ -219,6 +219,9 @@ func (e *Engine) runRefresh(ctx context.Context, j *job) error {
 		e.accept(done)
 		rest = rest[n:]
 	}
+	if bulk {
+		return e.store.Optimize(ctx)
+	}
 	return nil
 }
 

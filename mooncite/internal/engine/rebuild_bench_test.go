@@ -11,7 +11,7 @@ import (
 )
 
 // benchBytes keeps the benchmarks' history small enough for every run.
-const benchBytes = 60_000_000
+const benchBytes = 100_000_000
 
 // history writes an invented history and gives an engine's places over it.
 func history(tb testing.TB, bytes int64) (places source.Places, stats corpus.Stats, home string) {

@@ -19,7 +19,7 @@ const (
 	defaultLimit = 5
 	maxLimit     = 20
 	maxOffset    = 200 // how far paging reaches
-	readTexts    = 8   // texts weighed beyond twice the limit
+	readTexts    = 4   // texts weighed beyond twice the limit
 	passedOver   = 256 // candidates looked at beyond them: echoes, copies, other forms
 )
 

@@ -33,8 +33,7 @@ func (s *Store) Erase(ctx context.Context, units []Unit, match func(*Unit, *Span
 			return err
 		}
 		// Merging all segments drops the words of deleted documents from the file.
-		_, err := c.Exec(ctx, "INSERT INTO words (words) VALUES ('optimize')")
-		return err
+		return optimize(ctx, c)
 	})
 	if err != nil {
 		return 0, err

@@ -33,8 +33,12 @@ func (s *Store) Floor(ctx context.Context, dir string) (time.Duration, error) {
 			if snap == nil {
 				return ErrEmpty
 			}
-			took, err = insertAll(context.WithoutCancel(ctx), c, snap)
-			return err
+			if took, err = insertAll(context.WithoutCancel(ctx), c, snap); err != nil {
+				return err
+			}
+			began := time.Now()
+			defer func() { took += time.Since(began) }()
+			return optimize(ctx, c)
 		})
 	})
 	began := time.Now()

@@ -185,6 +185,13 @@ func TestSearchAgainstOracle(t *testing.T) {
 				got[c.Doc] = c
 			}
 			phrase := " " + strings.Join(tk.Tokens(text), " ") + " "
+			holders := 0 // of the phrase; unless only they answer, four for each candidate wanted are enough
+			for _, k := range inside {
+				if strings.Contains(strings.SplitN(k.tokens, "⸺", 2)[0]+" ", phrase) {
+					holders++
+				}
+			}
+			enough := !q.Exact && holders > 4*q.Want
 			for _, k := range inside {
 				c, in := got[k.id]
 				rare, any := true, false
@@ -207,9 +214,9 @@ func TestSearchAgainstOracle(t *testing.T) {
 					t.Errorf("%q, %+v: document %d holds all rare terms and is no candidate: %q", text, f, k.id, k.text)
 				case found.Complete && any && !in:
 					t.Errorf("%q, %+v: complete without document %d: %q", text, f, k.id, k.text)
-				case holds && !in:
+				case holds && !enough && !in:
 					t.Errorf("%q, %+v: document %d holds the phrase and is no candidate: %q", text, f, k.id, k.text)
-				case holds && !c.Phrase:
+				case holds && !enough && !c.Phrase:
 					t.Errorf("%q: the phrase is not known of document %d", text, k.id)
 				}
 			}

@@ -16,8 +16,8 @@ const (
 	phraseCap  = 256  // documents that hold the whole query as a phrase
 	edgeCap    = 4096 // documents of the days that a bound of time cuts
 	sliceCap   = 20   // documents a time slice gives
-	timeSlices = 4    // slices of time
-	saidCap    = 192  // documents told apart as dialogue
+	timeSlices = 4    // slices of time besides the newest: 3, 9, 27 and 81 times as wide
+	wholeBelow = 4096 // documents that are one slice
 	dayCap     = 2048 // documents of one day in an order of time
 )
 
@@ -79,13 +79,20 @@ func termExpression(t *lexis.Term) string {
 	return e
 }
 
-// docs lists documents that match an expression, newest numbers first, at most limit.
+// docs lists documents that match an expression, lowest numbers first, at most limit.
+// That is the way FTS5's lists run: the other way every page is walked twice.
 func (s *Snapshot) docs(expression string, limit int) ([]int64, error) {
-	return s.list("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", expression, limit)
+	return s.list("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", expression, limit)
+}
+
+// newest lists documents that match an expression between two numbers, highest first,
+// at most limit.
+func (s *Snapshot) newest(expression string, low, high int64, limit int) ([]int64, error) {
+	return s.list("SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?", expression, low, high, limit)
 }
 
 func (s *Snapshot) docsBetween(expression string, low, high int64, limit int) ([]int64, error) {
-	return s.list("SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?", expression, low, high, limit)
+	return s.list("SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?", expression, low, high, limit)
 }
 
 func (s *Snapshot) list(query string, args ...any) ([]int64, error) {
@@ -195,7 +202,7 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	if none || len(terms) == 0 || s.top == 0 {
 		return found, nil
 	}
-	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, terms: terms}
+	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, said: map[int64]bool{}, terms: terms}
 	if err := g.probe(); err != nil {
 		return nil, err
 	}
@@ -222,7 +229,8 @@ type gathering struct {
 	snap   *Snapshot
 	filter string
 	found  *Found
-	at     map[int64]int // document -> index of its candidate
+	at     map[int64]int  // document -> index of its candidate
+	said   map[int64]bool // candidates known to be dialogue
 	terms  []lexis.Term
 	exprs  []string
 	rare   []int // terms with at most rareCap documents, at least one
@@ -270,8 +278,8 @@ func (g *gathering) probe() error {
 			}
 			continue
 		}
-		// As dense everywhere as at the newest end.
-		width := docs[0] - docs[len(docs)-1] + 1
+		// As dense everywhere as at the oldest end.
+		width := docs[len(docs)-1] - docs[0] + 1
 		estimate := max(int64(float64(len(docs))*float64(s.top-s.bottom+1)/float64(width)), rareCap+1)
 		g.found.Docs[i] = estimate
 		g.many = append(g.many, i)
@@ -301,17 +309,80 @@ func (g *gathering) phrase(q *Query) error {
 		g.found.Complete = g.found.Complete || q.Exact
 		return nil
 	}
-	docs, err := g.snap.docs(both(phraseExpression(q.Phrase), g.filter), phraseCap)
+	most := 4 * q.Want
+	if q.Exact {
+		most = max(most, phraseCap)
+	}
+	docs, err := g.holders(q.Phrase, most)
 	if err != nil {
 		return err
 	}
 	if q.Exact {
-		g.found.Complete = len(docs) < phraseCap
+		g.found.Complete = len(docs) < most
 	}
 	for _, d := range docs {
 		g.add(d, g.all(), true)
 	}
 	return nil
+}
+
+// Bounds of the part of a phrase that is looked for first.
+const (
+	windowTokens = 4
+	windowCap    = 16
+)
+
+// holders lists documents that hold a phrase, at most most. FTS5 walks the lists
+// of all its words, so the part with the rarest ones is looked for first: what holds
+// the phrase holds that too, and few documents do.
+func (g *gathering) holders(tokens []string, most int) ([]int64, error) {
+	whole := both(phraseExpression(tokens), g.filter)
+	if w := g.window(tokens); len(w) < len(tokens) {
+		docs, err := g.snap.docs(both(phraseExpression(w), g.filter), windowCap+1)
+		if err != nil {
+			return nil, err
+		}
+		if len(docs) <= windowCap {
+			kept := docs[:0]
+			for _, d := range docs {
+				found, err := g.snap.docsBetween(whole, d, d, 1)
+				if err != nil {
+					return nil, err
+				}
+				kept = append(kept, found...)
+			}
+			return kept, nil
+		}
+	}
+	return g.snap.docs(whole, most)
+}
+
+// window is the run of windowTokens tokens that the fewest documents hold one by one.
+func (g *gathering) window(tokens []string) []string {
+	if len(tokens) <= windowTokens {
+		return tokens
+	}
+	known := map[string]int64{}
+	for i := range g.terms {
+		for _, t := range g.terms[i].Tokens {
+			known[t] = g.found.Docs[i]
+		}
+	}
+	best, least := 0, int64(math.MaxInt64)
+	for i := 0; i+windowTokens <= len(tokens); i++ {
+		var sum int64
+		for _, t := range tokens[i : i+windowTokens] {
+			if n, ok := known[t]; ok {
+				sum += n
+			} else {
+				sum += g.snap.spans // a stop word
+			}
+		}
+		if sum < least {
+			best, least = i, sum
+		}
+	}
+	return tokens[best : best+windowTokens]
 }
 
 // all has the bits of all terms.
@@ -382,7 +453,7 @@ func (g *gathering) common(want int) error {
 	if len(g.many) == 0 {
 		return nil
 	}
-	if len(g.rare) > 0 {
+	if len(g.rare) > 0 && len(g.found.Candidates) > want {
 		// Which of the rare terms' documents hold the common ones too.
 		var or []string
 		for _, i := range g.rare {
@@ -399,8 +470,9 @@ func (g *gathering) common(want int) error {
 			}
 		}
 	}
-	// All common terms together; then, while that is too little, without the most
-	// common one.
+	// All common terms together, in dialogue first; then, while that is too little,
+	// anywhere, and then without the most common one.
+	dialogue := quote(classToken(evidence.Dialogue))
 	for n := len(g.many); n > 0; n-- {
 		var and []string
 		var bits uint64
@@ -408,9 +480,19 @@ func (g *gathering) common(want int) error {
 			and = append(and, g.exprs[i])
 			bits |= 1 << i
 		}
+		expression := both(allOf(and), g.filter)
 		before := len(g.found.Candidates)
-		if err := g.sliced(both(allOf(and), g.filter), bits); err != nil {
+		said, err := g.sliced(both(expression, dialogue), bits)
+		if err != nil {
 			return err
+		}
+		for _, d := range said {
+			g.said[d] = true
+		}
+		if len(g.found.Candidates)-before < want {
+			if _, err := g.sliced(expression, bits); err != nil {
+				return err
+			}
 		}
 		if len(g.found.Candidates) >= 2*want && len(g.found.Candidates) > before || len(g.rare) > 0 {
 			break
@@ -419,36 +501,36 @@ func (g *gathering) common(want int) error {
 	return nil
 }
 
-// sliced brings documents from the newest end and from slices over all numbers,
-// which grow with time of reading and, within a rebuild, with time of writing.
-func (g *gathering) sliced(expression string, bits uint64) error {
+// sliced brings documents from slices over all numbers, which grow with time of
+// reading and, within a rebuild, with time of writing: the newest ones of the newest
+// slice, some of each other one. Slices grow towards the past.
+func (g *gathering) sliced(expression string, bits uint64) (got []int64, err error) {
 	s := g.snap
-	newest, err := s.docs(expression, 2*sliceCap)
-	if err != nil {
-		return err
-	}
-	for _, d := range newest {
-		g.add(d, bits, false)
-	}
-	if len(newest) < 2*sliceCap {
-		return nil
-	}
-	high := newest[len(newest)-1] - 1
-	width := (high-s.bottom)/timeSlices + 1
-	for i := range int64(timeSlices) {
-		top := high - i*width
-		if top < s.bottom {
-			break
-		}
-		docs, err := s.docsBetween(expression, max(s.bottom, top-width+1), top, sliceCap)
-		if err != nil {
-			return err
-		}
+	bring := func(docs []int64, err error) error {
 		for _, d := range docs {
 			g.add(d, bits, false)
 		}
+		got = append(got, docs...)
+		return err
 	}
-	return nil
+	all := s.top - s.bottom + 1
+	if all <= wholeBelow {
+		return got, bring(s.newest(expression, s.bottom, s.top, (timeSlices+1)*sliceCap))
+	}
+	top, width := s.top, all>>5
+	if err := bring(s.newest(expression, top-width+1, top, 2*sliceCap)); err != nil {
+		return got, err
+	}
+	for range timeSlices {
+		top, width = top-width, 3*width
+		if top < s.bottom {
+			break
+		}
+		if err := bring(s.docsBetween(expression, max(s.bottom, top-width+1), top, sliceCap)); err != nil {
+			return got, err
+		}
+	}
+	return got, nil
 }
 
 // byTime brings the documents nearest to one end of time: those that hold all terms
@@ -574,35 +656,46 @@ func (g *gathering) order(want int) error {
 		}
 		scores[c.Doc] = w
 	}
-	said, err := g.dialogue(want)
-	if err != nil {
-		return err
+	if len(g.rare) > 0 {
+		if err := g.dialogue(scores, want); err != nil {
+			return err
+		}
 	}
 	slices.SortFunc(found, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(b2i(b.Phrase), b2i(a.Phrase)), cmp.Compare(scores[b.Doc], scores[a.Doc]),
-			cmp.Compare(b2i(said[b.Doc]), b2i(said[a.Doc])), cmp.Compare(b.Doc, a.Doc))
+			cmp.Compare(b2i(g.said[b.Doc]), b2i(g.said[a.Doc])), cmp.Compare(b.Doc, a.Doc))
 	})
 	return nil
 }
 
-// dialogue tells which candidates are dialogue, when there are more than can be read.
-func (g *gathering) dialogue(want int) (map[int64]bool, error) {
-	if len(g.found.Candidates) <= 2*want || len(g.exprs) == 0 {
-		return nil, nil
+// dialogue tells which of the candidates that hold the most are dialogue, when there
+// are more than can be read.
+func (g *gathering) dialogue(scores map[int64]float64, want int) error {
+	best, ties := 0.0, 0
+	var bits uint64
+	for i := range g.found.Candidates {
+		c := &g.found.Candidates[i]
+		switch w := scores[c.Doc]; {
+		case w > best || ties == 0:
+			best, ties, bits = w, 1, c.Terms
+		case w == best:
+			ties++
+		}
 	}
-	var or []string
-	for _, i := range append(slices.Clone(g.rare), g.many...) {
-		or = append(or, g.exprs[i])
+	if ties <= 2*want || bits == 0 {
+		return nil
 	}
-	docs, err := g.snap.docs(both(both(anyOf(or), g.filter), quote(classToken(evidence.Dialogue))), saidCap)
-	if err != nil {
-		return nil, err
+	var and []string
+	for i, e := range g.exprs {
+		if bits>>i&1 == 1 {
+			and = append(and, e)
+		}
 	}
-	said := make(map[int64]bool, len(docs))
+	docs, err := g.snap.docs(both(both(allOf(and), g.filter), quote(classToken(evidence.Dialogue))), rareCap)
 	for _, d := range docs {
-		said[d] = true
+		g.said[d] = true
 	}
-	return said, nil
+	return err
 }
 
 // Weight is a term's inverse document frequency, as BM25 has it.
@@ -616,5 +709,5 @@ func Weight(docs, all int64) float64 {
 // Newest lists the documents a filter lets through, highest numbers first, at most
 // limit. Bounds of time are not looked at.
 func (s *Snapshot) Newest(f *Filter, limit int) ([]int64, error) {
-	return s.docs(f.expression(), limit)
+	return s.newest(f.expression(), s.bottom, s.top, limit)
 }
