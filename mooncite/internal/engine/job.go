@@ -219,9 +219,6 @@ func (e *Engine) runRefresh(ctx context.Context, j *job) error {
 		e.accept(done)
 		rest = rest[n:]
 	}
-	if bulk {
-		return e.store.Optimize(ctx)
-	}
 	return nil
 }
 

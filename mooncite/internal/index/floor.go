@@ -33,12 +33,8 @@ func (s *Store) Floor(ctx context.Context, dir string) (time.Duration, error) {
 			if snap == nil {
 				return ErrEmpty
 			}
-			if took, err = insertAll(context.WithoutCancel(ctx), c, snap); err != nil {
-				return err
-			}
-			began := time.Now()
-			defer func() { took += time.Since(began) }()
-			return optimize(ctx, c)
+			took, err = insertAll(context.WithoutCancel(ctx), c, snap)
+			return err
 		})
 	})
 	began := time.Now()

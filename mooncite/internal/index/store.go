@@ -236,22 +236,6 @@ func tune(ctx context.Context, c *sqlitedb.Conn, hash, merge int) error {
 	return nil
 }
 
-// optimize merges the words of many publications into one list, which queries read
-// quicker.
-func optimize(ctx context.Context, c *sqlitedb.Conn) error {
-	_, err := c.Exec(ctx, "INSERT INTO words (words) VALUES ('optimize')")
-	return err
-}
-
-// Optimize does so in the index in force. The caller holds the lock.
-func (s *Store) Optimize(ctx context.Context) error {
-	h, err := s.current(ctx)
-	if err != nil || h == nil {
-		return err
-	}
-	return h.db.Write(ctx, func(c *sqlitedb.Conn) error { return optimize(ctx, c) })
-}
-
 // checkVersion stamps a new index with the version of the words and refuses another.
 func checkVersion(ctx context.Context, c *sqlitedb.Conn) error {
 	want := strconv.Itoa(lexis.Version)
@@ -316,7 +300,7 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 		if err := publish(ctx, c, f); err != nil {
 			return err
 		}
-		return errors.Join(optimize(ctx, c), tune(ctx, c, normalHash, normalMerge))
+		return tune(ctx, c, normalHash, normalMerge)
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
