@@ -16,7 +16,7 @@ const (
 	phraseCap  = 256  // documents that hold the whole query as a phrase
 	edgeCap    = 4096 // documents of the days that a bound of time cuts
 	sliceCap   = 20   // documents a time slice gives
-	timeSlices = 4    // slices of time besides the newest: 3, 9, 27 and 81 times as wide
+	timeSlices = 3    // slices of time besides the newest: 3, 9 and 27 times as wide
 	wholeBelow = 4096 // documents that are one slice
 	dayCap     = 2048 // documents of one day in an order of time
 )
@@ -469,6 +469,9 @@ func (g *gathering) common(want int) error {
 				g.add(d, 1<<i, false)
 			}
 		}
+	}
+	if len(g.rare) > 0 && len(g.found.Candidates) >= want {
+		return nil // what holds no rare term is not wanted
 	}
 	// All common terms together, in dialogue first; then, while that is too little,
 	// anywhere, and then without the most common one.
