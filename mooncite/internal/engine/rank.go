@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -160,43 +161,59 @@ func newJudge(w *wanted) *judge {
 // close gives back what the judge borrowed.
 func (j *judge) close() { giveTokenizer(j.tokens) }
 
-// weigh judges a hit's text; known are the terms the index is sure of.
-func (j *judge) weigh(h *hit, known uint64, phrase bool) {
-	text := h.text
-	if len(text) > readAtMost {
-		text = strings.ToValidUTF8(text[:readAtMost], "")
-	}
-	var n int
-	j.buf, n = j.tokens.Document(append(j.buf[:0], ' '), text)
-	j.buf = append(j.buf, ' ')
-	const k1, b, usual = 1.2, 0.6, 160
-	norm := k1 * (1 - b + b*float64(n)/usual)
+// BM25's constants: how fast repetition saturates, how much length counts, and the
+// tokens and bytes of a usual span.
+const (
+	saturation  = 1.2
+	lengthShare = 0.6
+	usualTokens = 160
+	tokenBytes  = 7
+)
+
+// weigh judges a hit's text. known are the terms the index is sure of; sure says that
+// it is sure of all the others too, that the text lacks them. Then the text is not
+// taken apart.
+func (j *judge) weigh(h *hit, known uint64, phrase, sure bool) {
 	h.matched, h.score, h.at, h.exact = 0, 0, -1, notExact
-	for i := range j.terms {
-		tf := 0
-		for _, needle := range j.needles[i] {
-			if needle != nil {
-				tf = max(tf, bytes.Count(j.buf, needle))
+	lower := strings.ToLower(h.text)
+	words := false
+	if sure {
+		for i := range j.terms {
+			if known>>i&1 == 1 {
+				j.count(h, i, max(1, strings.Count(lower, j.terms[i].Text)), len(h.text)/tokenBytes)
 			}
 		}
-		if tf == 0 && known>>i&1 == 1 && len(h.text) > readAtMost {
-			tf = 1
+		words = phrase
+	} else {
+		text := h.text
+		if len(text) > readAtMost {
+			text = strings.ToValidUTF8(text[:readAtMost], "")
 		}
-		if tf > 0 {
-			h.matched |= 1 << i
-			h.score += j.weights[i] * float64(tf) * (k1 + 1) / (float64(tf) + norm)
+		var n int
+		j.buf, n = j.tokens.Document(append(j.buf[:0], ' '), text)
+		j.buf = append(j.buf, ' ')
+		for i := range j.terms {
+			tf := 0
+			for _, needle := range j.needles[i] {
+				if needle != nil {
+					tf = max(tf, bytes.Count(j.buf, needle))
+				}
+			}
+			if tf == 0 && known>>i&1 == 1 && len(h.text) > readAtMost {
+				tf = 1
+			}
+			if tf > 0 {
+				j.count(h, i, tf, n)
+			}
 		}
+		words = len(j.phrase) > 0 && bytes.Contains(j.buf, j.joined) || phrase && len(h.text) > readAtMost
 	}
 	if len(j.terms) > 0 {
-		found := 0
-		for i := range j.terms {
-			found += int(h.matched >> i & 1)
-		}
-		h.coverage = float64(found) / float64(len(j.terms))
+		h.coverage = float64(bits.OnesCount64(h.matched)) / float64(len(j.terms))
 	}
-	words := len(j.phrase) > 0 && bytes.Contains(j.buf, j.joined) || phrase && len(h.text) > readAtMost
+	words = words || len(j.phrase) == 1 && h.matched != 0
 	if words || len(j.phrase) == 0 || len(h.text) > readAtMost {
-		if h.at = j.find(h.text); h.at >= 0 {
+		if h.at = j.find(h.text, lower); h.at >= 0 {
 			h.exact = textExact
 		} else if words && len(j.phrase) > 1 {
 			h.exact = wordExact
@@ -204,10 +221,17 @@ func (j *judge) weigh(h *hit, known uint64, phrase bool) {
 	}
 }
 
-// find returns where text holds the exact text, or -1. Only a text in which white
-// space differs has to be folded whole.
-func (j *judge) find(text string) int {
-	if lower := strings.ToLower(text); len(lower) == len(text) {
+// count adds a term that a text of n tokens holds tf times.
+func (j *judge) count(h *hit, term, tf, n int) {
+	norm := saturation * (1 - lengthShare + lengthShare*float64(n)/usualTokens)
+	h.matched |= 1 << term
+	h.score += j.weights[term] * float64(tf) * (saturation + 1) / (float64(tf) + norm)
+}
+
+// find returns where text, whose lower-case form is given too, holds the exact text,
+// or -1. Only a text in which white space differs has to be folded whole.
+func (j *judge) find(text, lower string) int {
+	if len(lower) == len(text) {
 		f := fold{text: lower}
 		if at := f.find(j.exact); at >= 0 {
 			return at

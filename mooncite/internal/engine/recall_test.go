@@ -53,7 +53,7 @@ func TestMatchKinds(t *testing.T) {
 		{`ui`, "matches", "text_exact", "strong", []string{"ui"}, nil, "C++"},
 		// Identifiers and paths, whole and by their parts.
 		{`parseConfigFile`, "matches", "text_exact", "strong", nil, nil, "studies"},
-		{`parseconfigfile`, "matches", "terms", "strong", nil, nil, "studies"},
+		{`parseconfigfile`, "matches", "text_exact", "strong", nil, nil, "studies"},
 		{`parse config`, "matches", "terms", "strong", []string{"parse", "config"}, nil, "studies"},
 		{`parseConfig`, "matches", "terms", "strong", []string{"parseconfig"}, nil, "studies"},
 		{`manifest_chunk.go`, "matches", "text_exact", "strong", nil, nil, "studies"},

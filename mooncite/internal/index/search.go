@@ -53,6 +53,9 @@ type Candidate struct {
 type Found struct {
 	Candidates []Candidate // best guesses first, each document once
 	Docs       []int64     // by term: how many documents hold it, estimated above rareCap
+	// Known has the bits of terms of which it is known for every candidate whether it
+	// holds them: a bit that is not set in the candidate means that it does not.
+	Known uint64
 	// Complete says that every document that holds any term, or with Exact the
 	// phrase, is among the candidates.
 	Complete bool
@@ -208,6 +211,7 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	}
 	if q.Order != ByStrength {
 		found.Complete = len(terms) == len(q.Terms) // the walk says so where it ends early
+		found.Known = 0                             // nor does it say which terms a document holds
 		if err := g.byTime(q); err != nil {
 			return nil, err
 		}
@@ -219,7 +223,7 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	if err := g.edges(q); err != nil {
 		return nil, err
 	}
-	if err := g.common(q.Want); err != nil {
+	if err := g.common(q); err != nil {
 		return nil, err
 	}
 	return found, g.order(q.Want)
@@ -270,6 +274,7 @@ func (g *gathering) probe() error {
 		}
 		if len(docs) <= rareCap {
 			g.found.Docs[i] = int64(len(docs))
+			g.found.Known |= 1 << i
 			if len(docs) > 0 {
 				g.rare = append(g.rare, i)
 			}
@@ -337,24 +342,52 @@ const (
 // the phrase holds that too, and few documents do.
 func (g *gathering) holders(tokens []string, most int) ([]int64, error) {
 	whole := both(phraseExpression(tokens), g.filter)
+	if docs, few := g.withAllRare(); few {
+		return g.that(docs, whole)
+	}
 	if w := g.window(tokens); len(w) < len(tokens) {
 		docs, err := g.snap.docs(both(phraseExpression(w), g.filter), windowCap+1)
 		if err != nil {
 			return nil, err
 		}
 		if len(docs) <= windowCap {
-			kept := docs[:0]
-			for _, d := range docs {
-				found, err := g.snap.docsBetween(whole, d, d, 1)
-				if err != nil {
-					return nil, err
-				}
-				kept = append(kept, found...)
-			}
-			return kept, nil
+			return g.that(docs, whole)
 		}
 	}
 	return g.snap.docs(whole, most)
+}
+
+// withAllRare lists the documents that hold all rare terms; few is false when there is
+// no rare term or there are more than windowCap such documents.
+func (g *gathering) withAllRare() (docs []int64, few bool) {
+	if len(g.rare) == 0 {
+		return nil, false
+	}
+	var rare uint64
+	for _, i := range g.rare {
+		rare |= 1 << i
+	}
+	for i := range g.found.Candidates {
+		if c := &g.found.Candidates[i]; c.Terms&rare == rare {
+			if docs = append(docs, c.Doc); len(docs) > windowCap {
+				return nil, false
+			}
+		}
+	}
+	return docs, true
+}
+
+// that keeps the documents that match an expression, asking for one at a time.
+func (g *gathering) that(docs []int64, expression string) ([]int64, error) {
+	kept := docs[:0]
+	for _, d := range docs {
+		found, err := g.snap.docsBetween(expression, d, d, 1)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, found...)
+	}
+	return kept, nil
 }
 
 // window is the run of windowTokens tokens that the fewest documents hold one by one.
@@ -449,10 +482,12 @@ func (g *gathering) inside(docs []int64, f *Filter) ([]int64, error) {
 }
 
 // common completes the picture with the common terms.
-func (g *gathering) common(want int) error {
-	if len(g.many) == 0 {
-		return nil
+func (g *gathering) common(q *Query) error {
+	if len(g.many) == 0 || q.Exact && len(q.Phrase) > 1 {
+		return nil // only what holds the phrase answers
 	}
+	want := q.Want
+	var known uint64
 	if len(g.rare) > 0 && len(g.found.Candidates) > want {
 		// Which of the rare terms' documents hold the common ones too.
 		var or []string
@@ -468,15 +503,19 @@ func (g *gathering) common(want int) error {
 			for _, d := range docs {
 				g.add(d, 1<<i, false)
 			}
+			if len(docs) < rareCap {
+				known |= 1 << i
+			}
 		}
 	}
 	if len(g.rare) > 0 && len(g.found.Candidates) >= want {
+		g.found.Known |= known
 		return nil // what holds no rare term is not wanted
 	}
 	// All common terms together, in dialogue first; then, while that is too little,
-	// anywhere, and then without the most common one.
+	// anywhere, and then without the more common half.
 	dialogue := quote(classToken(evidence.Dialogue))
-	for n := len(g.many); n > 0; n-- {
+	for n := len(g.many); n > 0; n /= 2 {
 		var and []string
 		var bits uint64
 		for _, i := range g.many[:n] {
