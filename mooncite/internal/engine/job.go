@@ -207,17 +207,21 @@ func (e *Engine) runRefresh(ctx context.Context, j *job) error {
 	if err := e.dropAll(ctx, j); err != nil {
 		return err
 	}
-	bulk := j.total >= bulkBytes
+	bulk, text := j.total >= bulkBytes, int64(0)
 	for rest := j.list; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		done, n, err := e.publishSome(ctx, j, rest, bulk)
+		done, n, taken, err := e.publishSome(ctx, j, rest, bulk)
+		text += taken
 		if err != nil {
 			return err
 		}
 		e.accept(done)
 		rest = rest[n:]
+	}
+	if text >= bulkBytes {
+		return e.store.Merge(ctx)
 	}
 	return nil
 }
@@ -265,7 +269,7 @@ func (e *Engine) dropAll(ctx context.Context, j *job) error {
 
 // publishSome publishes as many of the changes as make a batch. n is how many it
 // dealt with; those it could not read now are not among done.
-func (e *Engine) publishSome(ctx context.Context, j *job, list []todo, bulk bool) (done []accepted, n int, err error) {
+func (e *Engine) publishSome(ctx context.Context, j *job, list []todo, bulk bool) (done []accepted, n int, text int64, err error) {
 	filesBefore, bytesBefore := j.files.Load(), j.bytes.Load()
 	err = e.store.Publish(ctx, bulk, func(b *index.Batch) error {
 		done, n = done[:0], 0
@@ -285,7 +289,7 @@ func (e *Engine) publishSome(ctx context.Context, j *job, list []todo, bulk bool
 			n++
 			j.files.Add(1)
 			j.bytes.Add(t.ID.Size)
-			if b.TextBytes() >= batchText {
+			if text = b.TextBytes(); text >= batchText {
 				break
 			}
 		}
@@ -295,7 +299,7 @@ func (e *Engine) publishSome(ctx context.Context, j *job, list []todo, bulk bool
 		j.files.Store(filesBefore)
 		j.bytes.Store(bytesBefore)
 	}
-	return done, n, err
+	return done, n, text, err
 }
 
 // runRebuild reads everything into a new index and puts it in force.

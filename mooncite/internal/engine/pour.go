@@ -11,7 +11,6 @@ import (
 	"io"
 	"runtime/debug"
 	"strconv"
-	"time"
 
 	"localmcp/internal/fault"
 	"localmcp/internal/safefile"
@@ -164,7 +163,7 @@ func (r *reading) done(id safefile.Identity, seen int64) *accepted {
 // same ends the reading of a file that is as it was. While it is so young that it has
 // to be looked at again, nothing is written.
 func (r *reading) same() (*accepted, error) {
-	if r.t.Kind == source.Recheck && r.src.Present && r.file.ID == r.src.Identity && r.file.SeenNS-r.file.ID.CtimeNS < int64(2*time.Second) {
+	if r.t.Kind == source.Recheck && r.src.Present && r.file.ID == r.src.Identity && !source.Settled(r.file.ID, r.file.SeenNS) {
 		return r.done(r.file.ID, r.file.SeenNS), nil
 	}
 	r.src.State = r.state

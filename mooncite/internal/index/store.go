@@ -236,6 +236,39 @@ func tune(ctx context.Context, c *sqlitedb.Conn, hash, merge int) error {
 	return nil
 }
 
+// mergePages is how much of the lists of words one step of Merge writes, in pages of
+// about 4 KiB.
+const mergePages = 1000
+
+// Merge does for the index in force what a rebuild does at its end, in steps that other
+// writers can come between. The caller holds the lock.
+func (s *Store) Merge(ctx context.Context) error {
+	h, err := s.current(ctx)
+	if err != nil || h == nil {
+		return err
+	}
+	for done := false; !done; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := h.db.Write(ctx, func(c *sqlitedb.Conn) error {
+			var before, after int64
+			if _, err := c.Row(ctx, "SELECT total_changes()", nil, &before); err != nil {
+				return err
+			}
+			if _, err := c.Exec(ctx, "INSERT INTO words (words, rank) VALUES ('merge', ?)", -mergePages); err != nil {
+				return err
+			}
+			_, err := c.Row(ctx, "SELECT total_changes()", nil, &after)
+			done = after-before < 2 // SQLite's own test for "nothing left to merge"
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkVersion stamps a new index with the version of the words and refuses another.
 func checkVersion(ctx context.Context, c *sqlitedb.Conn) error {
 	want := strconv.Itoa(lexis.Version)
@@ -300,7 +333,10 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 		if err := publish(ctx, c, f); err != nil {
 			return err
 		}
-		return tune(ctx, c, normalHash, normalMerge)
+		// One list of words is read quicker than many, and small publications later on
+		// merge among themselves only.
+		_, err := c.Exec(ctx, "INSERT INTO words (words) VALUES ('optimize')")
+		return errors.Join(err, tune(ctx, c, normalHash, normalMerge))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err

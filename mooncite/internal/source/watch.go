@@ -17,9 +17,11 @@ import (
 const (
 	// MaxDepth bounds how far below a root directories are read; the root has depth 0.
 	MaxDepth = 64
-	// granule is the coarsest clock of a file system in use: what was written less
-	// than that before it was looked at may be written again without a trace.
-	granule = 2 * time.Second
+	// What was written less than a granule of the file system's clock before it was
+	// looked at may be written again without a trace. Clocks that show parts of a second
+	// tick every 10 ms at the slowest; those that do not, every two seconds.
+	granule       = 100 * time.Millisecond
+	coarseGranule = 2 * time.Second
 )
 
 // Kind says what became of a file.
@@ -182,7 +184,7 @@ func (w *Watch) look(root *safefile.Root, n *node, out *[]Change) bool {
 		st, err := root.Peek(l.rel)
 		switch {
 		case err == nil && st.Type == safefile.Regular:
-			if l.known && st.Identity == l.id && old(l.id, l.seen) {
+			if l.known && st.Identity == l.id && Settled(l.id, l.seen) {
 				continue
 			}
 			*out = append(*out, Change{Kind: l.kind(st.Identity), Rel: l.rel, Shape: l.shape, ID: st.Identity})
@@ -209,9 +211,15 @@ func (l *leaf) kind(now safefile.Identity) Kind {
 	return Recheck
 }
 
-// old reports whether an identity was old enough, when it was taken, to tell a later
-// change. Only the change time counts: programs can set the other to any date.
-func old(id safefile.Identity, seen int64) bool { return id.CtimeNS+int64(granule) <= seen }
+// Settled reports whether an identity was old enough, when it was taken, that a later
+// change of the file must show. seen is in nanoseconds since 1970 UTC.
+func Settled(id safefile.Identity, seen int64) bool {
+	g := granule
+	if id.CtimeNS%int64(time.Second) == 0 {
+		g = coarseGranule
+	}
+	return id.CtimeNS+int64(g) <= seen
+}
 
 // lose handles a directory that cannot be opened. One that is gone takes its files
 // with it; one that is only closed keeps them.
@@ -300,7 +308,7 @@ func (w *Watch) read(root *safefile.Root, n *node) bool {
 	for _, rel := range slices.Sorted(maps.Keys(subs)) {
 		w.drop(subs[rel])
 	}
-	n.id, n.sure = id, old(id, at)
+	n.id, n.sure = id, Settled(id, at)
 	return true
 }
 
