@@ -17,6 +17,9 @@ func (p *program) inspectCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.EvidenceID, in.Window = args[0], &window
+			if err := within("--window", window, 0, 10); err != nil {
+				return err
+			}
 			e, err := p.openReady(c)
 			if err != nil {
 				return err

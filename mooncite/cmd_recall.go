@@ -3,13 +3,24 @@ package main
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"localmcp/internal/cli"
+	"localmcp/internal/fault"
 	"localmcp/internal/op"
 	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/evidence"
 )
+
+// within refuses a number outside its bounds.
+func within(flag string, n, low, high int) error {
+	if n < low || n > high {
+		return fault.New(evidence.CodeUsage, "%s is %d", flag, n).WithHint("give %d to %d", low, high)
+	}
+	return nil
+}
 
 // answer prints an engine's answer, as data or in words.
 func (p *program) answer(asJSON bool, out op.Texter) error {
@@ -30,6 +41,12 @@ func (p *program) recallCommand() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Query = strings.Join(args, " ")
+			if err := within("--limit", in.Limit, 1, 20); err != nil {
+				return err
+			}
+			if n := utf8.RuneCountInString(in.Query); n > 2000 || strings.TrimSpace(in.Query) == "" {
+				return fault.New(evidence.CodeUsage, "the query has %d characters", n).WithHint("give 1 to 2000")
+			}
 			e, err := p.openReady(c)
 			if err != nil {
 				return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -38,23 +39,48 @@ type sourcesOut struct {
 
 var stateNames = map[source.State]string{source.Usable: "ok", source.Missing: "missing", source.Refused: "refused", source.Covered: "covered"}
 
+// tryRoot looks into a root that should be usable.
+func tryRoot(ctx context.Context, set source.Set, i int) (state, problem, remedy string) {
+	state = stateNames[source.Usable]
+	tree, err := set.Open(i, source.Rules{})
+	if err != nil {
+		f := fault.From(err)
+		return stateNames[source.Refused], f.Msg, f.Hint
+	}
+	defer tree.Close()
+	w := source.NewWatch(tree, nil, nil)
+	if _, err := w.Changes(ctx); err != nil {
+		return state, "", ""
+	}
+	for _, x := range w.Report().Failures {
+		if x.Rel == "." {
+			return stateNames[source.Refused], x.Fault.Msg, x.Fault.Hint
+		}
+		problem, remedy = x.Fault.Msg, x.Fault.Hint
+	}
+	return state, problem, remedy
+}
+
 func (p *program) sourceListCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the roots and say which can be read",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			places, err := source.PlacesOf(p.env)
 			if err != nil {
 				return err
 			}
 			set := places.Resolve()
 			out := sourcesOut{Sources: []rootOut{}}
-			for _, r := range set.Roots {
+			for i, r := range set.Roots {
 				o := rootOut{Origin: string(r.Origin), Root: evidence.Visible(r.Dir), Registered: r.Registered, State: stateNames[r.State], Remedy: evidence.Visible(r.Remedy)}
 				if r.Problem != nil {
 					o.Problem = r.Problem.Msg
+				}
+				if r.State == source.Usable {
+					o.State, o.Problem, o.Remedy = tryRoot(c.Context(), set, i)
 				}
 				out.Sources = append(out.Sources, o)
 			}

@@ -60,7 +60,7 @@ func (n *Next) text() string {
 // Searched says what an answer rests on.
 type Searched struct {
 	Sources int     `json:"sources" doc:"Source files whose text was searched."`
-	UpTo    *string `json:"upTo" doc:"Time of the newest text searched."`
+	UpTo    *string `json:"upTo" doc:"When the newest of them was last written."`
 	Pending int     `json:"pending" doc:"Source files with text that is not searched yet or cannot be read."`
 }
 

@@ -32,7 +32,7 @@ func (e *Engine) openSource(f *freshness, src *index.Source) (sourceFile, error)
 			continue
 		}
 		switch r.State {
-		case source.Missing:
+		case source.Missing, source.Covered:
 			return sourceFile{}, fs.ErrNotExist
 		case source.Usable:
 		default:

@@ -228,8 +228,12 @@ func (e *Engine) reportOn(w *watched, f *freshness) {
 		}
 	}
 	for _, x := range rep.Failures {
+		name := filepath.Base(x.Rel)
+		if x.Rel == "." {
+			name = filepath.Base(w.root.Dir)
+		}
 		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: string(x.Fault.Code), Count: 1, FatalCount: 1, note: x.Fault.Msg})
-		f.problems = append(f.problems, Problem{Origin: string(w.root.Origin), Name: evidence.Visible(filepath.Base(x.Rel)), ID: evidence.ShortName(w.tree.StoredPath(x.Rel)), Reason: string(x.Fault.Code), Detail: x.Fault.Msg, Remedy: x.Fault.Hint})
+		f.problems = append(f.problems, Problem{Origin: string(w.root.Origin), Name: evidence.Visible(name), ID: evidence.ShortName(w.tree.StoredPath(x.Rel)), Reason: string(x.Fault.Code), Detail: x.Fault.Msg, Remedy: x.Fault.Hint})
 	}
 	n := int64(0)
 	for _, s := range rep.Skips {
@@ -335,12 +339,13 @@ func (e *Engine) rest(ctx context.Context, f *freshness) (work, error) {
 	return w, err
 }
 
-// vanished lists sources whose root is gone as a whole: their text stays, and so does
+// vanished lists sources whose root is gone as a whole, or is now read under its real
+// path: their text stays, and so does
 // what the index knows of their files, in case the root comes back.
 func (f *freshness) vanished(s *index.Snapshot) []*index.Source {
 	missing := map[watchKey]bool{}
 	for i := range f.roots {
-		if f.roots[i].State == source.Missing {
+		if st := f.roots[i].State; st == source.Missing || st == source.Covered {
 			missing[watchKey{f.roots[i].Origin, f.roots[i].Digest}] = true
 		}
 	}

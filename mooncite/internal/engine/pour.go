@@ -614,6 +614,17 @@ func (r *reading) export() (*accepted, error) {
 			gone = append(gone, r.units[i])
 		}
 	}
+	if len(gone) > 0 && res.Counts.Malformed+res.Counts.Oversized > 0 {
+		// Part of the file is damaged, and what is missing may have stood there: what
+		// there was stays whole until the file is.
+		if err := x.discard(); err != nil {
+			return nil, intoIndex(err)
+		}
+		return nil, fault.New(source.ReadOrParse, "the export is damaged or cut off, and conversations that were in it are missing")
+	}
+	if err := x.move(); err != nil {
+		return nil, err
+	}
 	if err := r.dropUnits(gone); err != nil {
 		return nil, err
 	}
@@ -635,6 +646,7 @@ type exporting struct {
 	known map[evidence.Digest]*index.Unit
 	kept  map[int64]bool
 	old   index.Counts // of the units that were kept
+	moved []index.Unit // kept ones that stand elsewhere now
 	made  []*index.Filler
 	unit  *index.Unit
 	fill  *index.Filler
@@ -657,9 +669,7 @@ func (x *exporting) skip(rec *transcript.Record) bool {
 	if u.Start != rec.Start || u.Line != rec.Line {
 		moved := *u
 		moved.Start, moved.Line = rec.Start, rec.Line
-		if err := x.r.b.PutUnit(&moved); err != nil {
-			x.err = intoIndex(err)
-		}
+		x.moved = append(x.moved, moved)
 	}
 	return true
 }
@@ -712,6 +722,16 @@ func (x *exporting) close() error {
 		return intoIndex(err)
 	}
 	return x.err
+}
+
+// move stores where kept conversations stand now.
+func (x *exporting) move() error {
+	for i := range x.moved {
+		if err := x.r.b.PutUnit(&x.moved[i]); err != nil {
+			return intoIndex(err)
+		}
+	}
+	return nil
 }
 
 func (x *exporting) discard() error {

@@ -80,7 +80,7 @@ func parseQuery(text string) *wanted {
 func (w *wanted) names() []string {
 	out := make([]string, 0, len(w.terms))
 	for i := range w.terms {
-		out = append(out, w.terms[i].Text)
+		out = append(out, evidence.Visible(w.terms[i].Text))
 	}
 	return out
 }

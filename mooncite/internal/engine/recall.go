@@ -265,7 +265,7 @@ func (p *recallPlan) search(v *view, out *RecallOut) error {
 		out.Masked += c.Masked
 		out.Candidates = append(out.Candidates, c)
 	}
-	p.conclude(v, out, hits, g)
+	p.conclude(v, j, out, hits, g)
 	return nil
 }
 
@@ -603,10 +603,13 @@ func compaction(h *hit) string {
 }
 
 // conclude gives the outcome its words.
-func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, g *gathered) {
+func (p *recallPlan) conclude(v *view, j *judge, out *RecallOut, hits []*hit, g *gathered) {
 	gaps := v.gaps(&p.filter)
 	if g.hidden || g.traces && len(hits) == 0 {
 		gaps = append(gaps, "text that can be searched but not cited holds these words: a damaged record, or the middle of a tool output longer than 32 KiB")
+	}
+	if p.unfinished(v, j) {
+		gaps = append(gaps, "a source file ends in an unfinished record that holds some of these words; it is read when it is complete")
 	}
 	if g.partly && len(hits) == 0 {
 		gaps = append(gaps, "more text holds these words than could be looked through; narrow the query or its scope")
@@ -615,6 +618,9 @@ func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, g *gathered)
 		gaps = append(gaps, "only the first 64 words of the query were looked for")
 	}
 	out.Warnings = append(out.Warnings, gaps...)
+	if g.partly && len(hits) > 0 && out.NextCursor == nil {
+		out.Warnings = append(out.Warnings, "there may be more than paging reaches; narrow the query or its scope")
+	}
 	if out.EchoesSuppressed > 0 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d recursive Mooncite echo(es) suppressed.", out.EchoesSuppressed))
 	}
@@ -642,7 +648,11 @@ func (p *recallPlan) conclude(v *view, out *RecallOut, hits []*hit, g *gathered)
 		out.Meaning = "There are no further candidates."
 	default:
 		out.Outcome, out.Conclusive = NoMatch, true
-		out.Meaning = fmt.Sprintf("No text in %d searched sources matches, up to %s. Other words for the same thing were not looked for.", out.Searched.Sources, orUnknown(out.Searched.UpTo))
+		where := ""
+		if p.narrowed() {
+			where = " inside the filters given"
+		}
+		out.Meaning = fmt.Sprintf("No text in %d searched sources%s matches, up to %s. Other words for the same thing were not looked for.", out.Searched.Sources, where, orUnknown(out.Searched.UpTo))
 	}
 	switch out.Outcome {
 	case Matches, WeakLeads:

@@ -169,7 +169,11 @@ func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 	if err == nil {
 		err = e.read(ctx, f, func(v *view) error { out.fill(v); return nil })
 	}
+	rebuilt := out.LastRebuildOutcome
 	out.LastRefreshOutcome, out.LastRebuildOutcome, out.LastSuccessfulRefreshAt = e.outcomes()
+	if out.LastRebuildOutcome == notRun && rebuilt != "" {
+		out.LastRebuildOutcome = rebuilt // by another process
+	}
 	out.StateBytes, out.Forgotten = e.store.Size(), e.forgotten.Len()
 	if err != nil {
 		out.Outcome, out.Freshness = Unavailable, Unavailable
@@ -184,6 +188,9 @@ func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 }
 
 func (o *StatusOut) fill(v *view) {
+	if v.snap != nil && v.snap.Rebuilt() {
+		o.LastRebuildOutcome = published
+	}
 	o.Generation, o.TrustState, o.Coverage = v.generation(), v.trust(), v.coverage()
 	any := index.Any()
 	o.Searched = v.searched(&any)

@@ -212,7 +212,7 @@ func (v *view) gaps(f *index.Filter) []string {
 	} else {
 		add(int64(v.fresh.pending()), "source file has newer text that is not read yet", "source files have newer text that is not read yet")
 	}
-	var failed, oversized int64
+	var failed, oversized, exports int64
 	for _, src := range v.sources {
 		if f.Origin != "" && f.Origin != src.Origin {
 			continue
@@ -221,8 +221,12 @@ func (v *view) gaps(f *index.Filter) []string {
 			failed++
 		}
 		oversized += src.Counts.Oversized
+		if src.Origin == evidence.ChatGPT && src.Fault == "" && src.Counts.Malformed > 0 {
+			exports++
+		}
 	}
 	add(failed, "source file cannot be read as it stands; mooncite_status names it", "source files cannot be read as they stand; mooncite_status names them")
+	add(exports, "export has damaged parts, which cannot be searched", "exports have damaged parts, which cannot be searched")
 	add(oversized, "record is too long to be searched", "records are too long to be searched")
 	for _, g := range v.fresh.groups {
 		if f.Origin == "" || g.Origin == string(f.Origin) || g.Origin == unknownOrigin {

@@ -357,6 +357,7 @@ const (
 	factNextDoc = "next_document"
 	factNumber  = "publication"     // counts publications
 	factDropped = "sources_dropped" // publication that last dropped a source
+	factRebuilt = "rebuilt"         // the index was made by a rebuild
 	factTokens  = "tokens_version"
 )
 

@@ -27,6 +27,7 @@ type catalog struct {
 	number   int64
 	dropped  int64
 	stale    bool
+	rebuilt  bool
 	sources  map[int64]*Source
 	byPath   map[sourceKey]*Source
 	projects map[string]int64
@@ -85,6 +86,10 @@ func load(ctx context.Context, c *sqlitedb.Conn, prev *catalog, number int64) (*
 		return nil, err
 	}
 	k.stale = v != "" && v != strconv.Itoa(lexis.Version)
+	if v, err = fact(ctx, c, factRebuilt); err != nil {
+		return nil, err
+	}
+	k.rebuilt = v != ""
 	if v, err = fact(ctx, c, factDropped); err != nil {
 		return nil, err
 	}
@@ -152,6 +157,9 @@ func (k *catalog) loadSources(ctx context.Context, c *sqlitedb.Conn, since int64
 
 // Number counts publications; it changes with every one.
 func (s *Snapshot) Number() int64 { return s.number }
+
+// Rebuilt reports whether the index was made by a rebuild.
+func (s *Snapshot) Rebuilt() bool { return s.rebuilt }
 
 // SpanCount is the number of spans in the index.
 func (s *Snapshot) SpanCount() int64 { return s.spans }

@@ -326,6 +326,9 @@ func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
 		if err := errors.Join(checkVersion(ctx, c), tune(ctx, c, bulkHash, bulkMerge)); err != nil {
 			return err
 		}
+		if _, err := c.Exec(ctx, "INSERT INTO facts (key, value) VALUES (?, '1')", factRebuilt); err != nil {
+			return err
+		}
 		// Publications of one index are never taken for another's.
 		if _, err := c.Exec(ctx, "INSERT INTO facts (key, value) VALUES (?, ?)", factNumber, strconv.FormatInt(next<<32, 10)); err != nil {
 			return err

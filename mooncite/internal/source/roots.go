@@ -73,6 +73,21 @@ func (p Places) Resolve() Set {
 	return s
 }
 
+// StateInside reports whether the state directory lies inside a root, and whose: then
+// nothing may be made there.
+func (p Places) StateInside() (evidence.Origin, bool) {
+	registered, _ := p.Registered() // what is wrong with it is said elsewhere
+	state := deepest(p.StateDir)
+	for _, list := range [][]Registration{p.fixed, registered, p.automatic} {
+		for _, r := range list {
+			if within(p.StateDir, r.Dir) || within(state, r.Dir) {
+				return r.Origin, true
+			}
+		}
+	}
+	return "", false
+}
+
 // cover takes the complaint about a link back when the owner has already followed
 // its remedy.
 func (s Set) cover(r *Root) {
