@@ -144,7 +144,7 @@ func yieldFor(bytes int64) func() {
 	if bytes < bulkBytes {
 		return func() {}
 	}
-	before := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
+	before := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 6)
 	return func() { runtime.GOMAXPROCS(before) }
 }
 

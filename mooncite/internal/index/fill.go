@@ -245,6 +245,7 @@ func (f *Filler) Finish(off transcript.Bits) (int64, error) {
 	}
 	f.unit.Spans += f.docs
 	f.src.Spans += f.docs
+	f.spans, f.text, f.words, f.ends, f.owners = nil, nil, nil, nil, nil // an export has a filler for every conversation
 	return f.docs, nil
 }
 
