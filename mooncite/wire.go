@@ -39,5 +39,5 @@ func server(e *engine.Engine) *mcpserve.Server {
 // promise of small memory is broken.
 func limitMemory() {
 	debug.SetGCPercent(300)
-	debug.SetMemoryLimit(64 << 20)
+	debug.SetMemoryLimit(56 << 20)
 }
