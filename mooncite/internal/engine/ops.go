@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	_ "embed"
+	"time"
 
 	"localmcp/internal/op"
 )
@@ -35,6 +36,33 @@ func (e *Engine) Ops() []op.Op { return ops(e) }
 // they say. They cannot be run.
 func Catalogue() []op.Op { return ops(nil) }
 
+// tellEvery is how often a caller that listens hears how far the reading of histories is.
+const tellEvery = 20 * time.Millisecond
+
+// tell reports to a caller that listens, until what it returns is called.
+func (e *Engine) tell(c op.Call) (stop func()) {
+	if c.Progress == nil {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(tellEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-t.C:
+				if j := e.current(); j != nil && j.running() {
+					c.Report(float64(j.bytes.Load()), float64(j.total), "reading histories")
+				}
+			}
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
 func ops(e *Engine) []op.Op {
 	read := func(name, title, doc string) op.Spec {
 		return op.Spec{Name: name, Title: title, Doc: doc, ReadOnly: true, Idempotent: true}
@@ -42,6 +70,7 @@ func ops(e *Engine) []op.Op {
 	return []op.Op{
 		op.New(read(ToolRecall, "Recall past conversations", recallDoc), nil,
 			func(ctx context.Context, c op.Call, in RecallIn) (RecallOut, error) {
+				defer e.tell(c)()
 				return e.Recall(ctx, in)
 			}),
 		op.New(read(ToolInspect, "Inspect evidence", inspectDoc), nil,
@@ -50,6 +79,7 @@ func ops(e *Engine) []op.Op {
 			}),
 		op.New(read(ToolStatus, "Mooncite status", statusDoc), nil,
 			func(ctx context.Context, c op.Call, in StatusIn) (StatusOut, error) {
+				defer e.tell(c)()
 				return e.Status(ctx)
 			}),
 	}
