@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"localmcp/internal/cli"
 	"localmcp/mooncite/internal/engine"
 )
 
@@ -31,13 +30,7 @@ func (p *program) rebuildCommand() *cobra.Command {
 			if err := p.answer(asJSON, out); err != nil {
 				return err
 			}
-			switch out.Outcome {
-			case engine.Degraded:
-				return cli.Status(exitDegraded)
-			case engine.Unavailable:
-				return cli.Status(exitInconclusive)
-			}
-			return nil
+			return statusExit(out.Outcome)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

@@ -27,15 +27,20 @@ func (p *program) statusCommand() *cobra.Command {
 			if err := p.answer(asJSON, out); err != nil {
 				return err
 			}
-			switch out.Outcome {
-			case engine.Degraded:
-				return cli.Status(exitDegraded)
-			case engine.Unavailable:
-				return cli.Status(exitInconclusive)
-			}
-			return nil
+			return statusExit(out.Outcome)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON")
 	return c
+}
+
+// statusExit is the exit status of what status says.
+func statusExit(outcome string) error {
+	switch outcome {
+	case engine.Degraded:
+		return cli.Status(exitDegraded)
+	case engine.Unavailable:
+		return cli.Status(exitInconclusive)
+	}
+	return nil
 }

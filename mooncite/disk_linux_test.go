@@ -88,7 +88,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("a small index: status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	// Now far more than fits.
-	w.grow(12 << 20)
+	w.grow(24 << 20)
 	histories := testenv.Fingerprint(t, w.Path(".claude"))
 	check := func(r ran, what string) {
 		t.Helper()
