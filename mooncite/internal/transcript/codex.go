@@ -77,6 +77,7 @@ type codexParser struct {
 	fallback  string // stands in for it
 	cwdUntil  int64  // while seq is not past it, a working directory is looked for
 	cwdGiven  bool   // an entry left without one
+	cwdEarly  bool   // only because the file ended there; read in one go, it would have waited
 	paginated bool
 	subagent  bool
 	parent    string
@@ -454,7 +455,7 @@ func (p *codexParser) directory(e *codexEntry, end int64) error {
 	if len(p.queue) > 0 && end-p.queue[0].rec.Start > codexWindowBytes {
 		p.cwdUntil = p.seq - 1
 	}
-	if e.cwd != "" && (p.seq <= p.cwdUntil || !p.header && !p.cwdGiven) {
+	if e.cwd != "" && (p.seq <= p.cwdUntil || !p.header && (!p.cwdGiven || p.cwdEarly)) {
 		if p.cwdGiven {
 			return ErrRestart
 		}
@@ -597,6 +598,7 @@ func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 	if p.counts.Records > 0 && !p.known {
 		return Result{}, &ErrUnsupported{Reason: "no record of a known Codex format"}
 	}
+	given := p.cwdGiven
 	for _, x := range p.queue {
 		undecided := !x.decided
 		if x.drop {
@@ -609,6 +611,9 @@ func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 		x.gone = undecided
 	}
 	p.queue = nil
+	if !given && p.cwdGiven {
+		p.cwdEarly = true
+	}
 	res := Result{
 		Info: Info{
 			Session: p.id(), Project: p.projectID(), Subagent: p.subagent, Parent: p.parent, Title: p.title,
@@ -624,7 +629,7 @@ func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 	return res, nil
 }
 
-const codexState = 1
+const codexState = 2
 
 // save writes what load reads.
 func (p *codexParser) save() []byte {
@@ -675,7 +680,7 @@ func (p *codexParser) save() []byte {
 }
 
 func (p *codexParser) flags() []*bool {
-	return []*bool{&p.known, &p.damaged, &p.header, &p.cwdGiven, &p.paginated, &p.subagent, &p.copying, &p.copyDone}
+	return []*bool{&p.known, &p.damaged, &p.header, &p.cwdGiven, &p.paginated, &p.subagent, &p.copying, &p.copyDone, &p.cwdEarly}
 }
 
 func (p *codexParser) numbers() []*int64 {

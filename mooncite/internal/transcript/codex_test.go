@@ -638,6 +638,32 @@ func TestCodexLateEvent(t *testing.T) {
 	}
 }
 
+// TestCodexLateDirectory: a file without a header tells its working directory after
+// the end at which an entry was given out; read in one go, the entry would have waited.
+func TestCodexLateDirectory(t *testing.T) {
+	f := File{Origin: evidence.Codex, Rel: "a.jsonl"}
+	cwd := `{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>\n<cwd>/w/s</cwd>\n</environment_context>"}]}}`
+	end := `{"type":"event_msg","payload":{"type":"task_complete"}}`
+	for _, c := range []struct {
+		before []string
+		want   error
+	}{
+		{[]string{cxItem0}, ErrRestart},
+		{[]string{cxItem0, end, cxUser}, nil}, // decided: it left without one in one go too
+	} {
+		p, _ := New(f, nil)
+		first, second := new(gotFile), new(gotFile)
+		cxFeed(p, cxLines(c.before...), first)
+		p, err := New(f, first.res.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cxFeed(p, cxLines(cwd), second); !errors.Is(second.err, c.want) {
+			t.Errorf("after %d records: %v, want %v", len(c.before), second.err, c.want)
+		}
+	}
+}
+
 // TestCodexUndoneBefore undoes a turn that an earlier read gave out.
 func TestCodexUndoneBefore(t *testing.T) {
 	f := File{Origin: evidence.Codex, Rel: "a.jsonl"}
