@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"localmcp/internal/cli"
 	"localmcp/mooncite/internal/engine"
 )
 
@@ -29,13 +28,7 @@ func (p *program) inspectCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.answer(asJSON, out); err != nil {
-				return err
-			}
-			if !out.Conclusive {
-				return cli.Status(exitInconclusive)
-			}
-			return nil
+			return p.conclude(asJSON, out, out.Conclusive)
 		},
 	}
 	f := c.Flags()

@@ -30,6 +30,14 @@ func (p *program) answer(asJSON bool, out op.Texter) error {
 	return p.streams.Text(out.Text())
 }
 
+// conclude is answer with the exit status that tells a certain answer from an uncertain one.
+func (p *program) conclude(asJSON bool, out op.Texter, conclusive bool) error {
+	if err := p.answer(asJSON, out); err != nil || conclusive {
+		return err
+	}
+	return cli.Status(exitInconclusive)
+}
+
 func (p *program) recallCommand() *cobra.Command {
 	var in engine.RecallIn
 	var asJSON bool
@@ -56,13 +64,7 @@ func (p *program) recallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.answer(asJSON, out); err != nil {
-				return err
-			}
-			if !out.Conclusive {
-				return cli.Status(exitInconclusive)
-			}
-			return nil
+			return p.conclude(asJSON, out, out.Conclusive)
 		},
 	}
 	f := c.Flags()

@@ -39,7 +39,7 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, lines string) {
 		if strings.Contains(lines, `"last"`) || strings.Contains(lines, "slow") || strings.Contains(lines, "long") {
-			t.Skip()
+			t.Skip("the small server acts on these words; the seeds have none of them")
 		}
 		o := tiny()
 		o.MaxFrame = 4096

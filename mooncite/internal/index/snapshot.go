@@ -331,22 +331,7 @@ func (s *Snapshot) Span(doc int64) (sp *Span, text string, ok bool, err error) {
 }
 
 // Runs returns the first documents of a unit's blocks in order.
-func (s *Snapshot) Runs(unit int64) ([]int64, error) {
-	rows, err := s.conn.Query(s.ctx, "SELECT first FROM blocks WHERE unit = ? ORDER BY first", unit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var out []int64
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		out = append(out, n)
-	}
-	return out, rows.Err()
-}
+func (s *Snapshot) Runs(unit int64) ([]int64, error) { return blocksOf(s.ctx, s.conn, unit) }
 
 // EachSpan calls yield with the metadata of a unit's spans in order, until it returns
 // false. The span is only good during the call.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -205,10 +206,22 @@ func TestSeededWatch(t *testing.T) {
 	expect(t, w)
 }
 
-func TestClosedDirectoryIsAFailureNotARemoval(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may read every directory; TestUnreachableDirectory covers the same for root")
+// obeyModes takes from this test's thread the power of root to read every directory.
+func obeyModes(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return
 	}
+	runtime.LockOSThread() // for good: the thread ends with the test
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	must(t, unix.Capget(&head, &data[0]))
+	data[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	must(t, unix.Capset(&head, &data[0]))
+}
+
+func TestClosedDirectoryIsAFailureNotARemoval(t *testing.T) {
+	obeyModes(t)
 	h := testenv.NewHome(t)
 	tree := claudeTree(t, h)
 	h.Write(t, ".claude/projects/closed/in/x.jsonl", "")

@@ -101,14 +101,23 @@ func fixtures(tb testing.TB) []fixture {
 	return out
 }
 
-func eachFixture(t *testing.T, do func(t *testing.T, x fixture)) {
+// Which fixtures a test is about: documents are read whole, so there is nothing to resume
+// in them; a long one cannot be cut at every byte.
+func every(fixture) bool     { return true }
+func inLines(x fixture) bool { return ShapeOf(x.file) != Document }
+func short(x fixture) bool   { return len(x.data) <= 40<<10 }
+
+func eachFixture(t *testing.T, of func(fixture) bool, do func(t *testing.T, x fixture)) {
 	for _, x := range fixtures(t) {
+		if !of(x) {
+			continue
+		}
 		t.Run(string(x.file.Origin)+"/"+x.file.Rel, func(t *testing.T) { do(t, x) })
 	}
 }
 
 func TestEntriesComeFromTheirRecord(t *testing.T) {
-	eachFixture(t, func(t *testing.T, x fixture) {
+	eachFixture(t, every, func(t *testing.T, x fixture) {
 		got, err := read(x.file, x.data, Position{}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -256,10 +265,7 @@ func boundaries(data []byte) []int {
 }
 
 func TestResume(t *testing.T) {
-	eachFixture(t, func(t *testing.T, x fixture) {
-		if ShapeOf(x.file) == Document {
-			t.Skip("documents are read whole")
-		}
+	eachFixture(t, inLines, func(t *testing.T, x fixture) {
 		whole, err := read(x.file, x.data, Position{}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -389,10 +395,7 @@ func offs(all []given) (out []string) {
 }
 
 func TestCutAnywhere(t *testing.T) {
-	eachFixture(t, func(t *testing.T, x fixture) {
-		if len(x.data) > 40<<10 {
-			t.Skip("too long to cut everywhere")
-		}
+	eachFixture(t, short, func(t *testing.T, x fixture) {
 		shape := ShapeOf(x.file)
 		step := 1 + len(x.data)/2000
 		for cut := 0; cut <= len(x.data); cut += step {
@@ -413,10 +416,7 @@ func TestCutAnywhere(t *testing.T) {
 // TestDamage hurts a file at random places and looks for the records that were not
 // touched.
 func TestDamage(t *testing.T) {
-	eachFixture(t, func(t *testing.T, x fixture) {
-		if len(x.data) > 40<<10 || ShapeOf(x.file) == Document {
-			t.Skip("long, or one document")
-		}
+	eachFixture(t, func(x fixture) bool { return inLines(x) && short(x) }, func(t *testing.T, x fixture) {
 		whole, err := read(x.file, x.data, Position{}, nil)
 		if err != nil {
 			t.Fatal(err)
