@@ -144,8 +144,13 @@ func Print(s *Streams, program string, err error) {
 	if f.Hint != "" {
 		fmt.Fprintf(s.Err, "  %s\n", strings.ReplaceAll(f.Hint, "\n", "\n  "))
 	}
-	if s.Verbose && f.Err != nil {
+	var at interface{ Place() string } // the command line is the owner's, who may be told it
+	switch {
+	case f.Err == nil:
+	case s.Verbose:
 		fmt.Fprintf(s.Err, "  cause: %v\n", f.Err)
+	case errors.As(f.Err, &at):
+		fmt.Fprintf(s.Err, "  at %s\n", at.Place())
 	}
 }
 

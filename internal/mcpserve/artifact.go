@@ -113,7 +113,7 @@ func (s *Server) addArtifacts() {
 	}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		doc, ok := s.keep.get(req.Params.URI)
 		if !ok {
-			return nil, errNotFound{req.Params.URI}.wire()
+			return nil, notFound(req.Params.URI)
 		}
 		return text(doc), nil
 	})

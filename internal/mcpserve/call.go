@@ -3,8 +3,6 @@ package mcpserve
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -34,7 +32,7 @@ func (s *Server) handler(o op.Op) mcp.ToolHandler {
 			call.Progress = p.report
 			defer p.stop()
 		}
-		out, err := s.run(ctx, call)
+		out, err := s.opts.Runner.Run(ctx, call)
 		if err != nil {
 			return s.failure(name, err), nil
 		}
@@ -47,16 +45,6 @@ func (s *Server) handler(o op.Op) mcp.ToolHandler {
 		}
 		return res, nil
 	}
-}
-
-// run calls the runner; the SDK would let a panic end the process.
-func (s *Server) run(ctx context.Context, call op.Call) (out any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			out, err = nil, fault.From(fmt.Errorf("panic in %s: %v\n%s", call.Op, p, debug.Stack()))
-		}
-	}()
-	return s.opts.Runner.Run(ctx, call)
 }
 
 // failure is a failed call as the model and the program read it.

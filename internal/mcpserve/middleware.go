@@ -49,15 +49,11 @@ func (s *Server) again(p *mcp.InitializeParams) *mcp.InitializeResult {
 	if p != nil && p.ProtocolVersion < firstModern && slices.Contains(mcp.SupportedProtocolVersions(), p.ProtocolVersion) {
 		version = p.ProtocolVersion
 	}
-	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
-	if s.keep != nil || len(s.opts.Resources) > 0 {
-		caps.Resources = &mcp.ResourceCapabilities{}
-	}
 	return &mcp.InitializeResult{
 		ProtocolVersion: version,
-		Capabilities:    caps,
+		Capabilities:    s.caps,
 		Instructions:    s.opts.Instructions,
-		ServerInfo:      &mcp.Implementation{Name: s.opts.Name, Title: s.opts.Title, Version: s.opts.Version},
+		ServerInfo:      s.self,
 	}
 }
 
@@ -71,14 +67,9 @@ func modern(req mcp.Request) bool {
 	return ok
 }
 
-// errNotFound marks a resource that is not there, or no longer.
-type errNotFound struct{ uri string }
-
-func (e errNotFound) Error() string { return "resource not found" }
-
-// wire is the error in the modern era's words.
-func (e errNotFound) wire() *jsonrpc.Error {
-	data, _ := json.Marshal(map[string]string{"uri": e.uri})
+// notFound says in the modern era's words that a resource is not there, or no longer.
+func notFound(uri string) *jsonrpc.Error {
+	data, _ := json.Marshal(map[string]string{"uri": uri})
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
 }
 

@@ -18,7 +18,7 @@ type Options struct {
 	Instructions string // for models; the first 512 characters must stand alone
 
 	Set    op.Set    // the operations shown; the SDK lists them by name
-	Runner op.Runner // runs them; nil means op.Recover(Set)
+	Runner op.Runner // runs them; nil means Set; a panic below it fails the call alone
 	Caller string    // goes into every call; empty means "local"
 
 	Resources []Resource // fixed resources beside the operations
@@ -49,6 +49,8 @@ type Resource struct {
 type Server struct {
 	opts  Options
 	sdk   *mcp.Server
+	self  *mcp.Implementation
+	caps  *mcp.ServerCapabilities
 	keep  *shelf
 	slots chan struct{}
 }
@@ -59,8 +61,9 @@ func New(o Options) *Server {
 		panic("mcpserve: a server needs a name and a version")
 	}
 	if o.Runner == nil {
-		o.Runner = op.Recover(o.Set)
+		o.Runner = o.Set
 	}
+	o.Runner = op.Recover(o.Runner) // the SDK would let a panic end the process
 	if o.Caller == "" {
 		o.Caller = "local"
 	}
@@ -76,15 +79,16 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{opts: o, slots: make(chan struct{}, o.MaxCalls)}
-	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
-	if o.Artifacts.Scheme != "" || len(o.Resources) > 0 {
-		caps.Resources = &mcp.ResourceCapabilities{}
+	s := &Server{
+		opts:  o,
+		self:  &mcp.Implementation{Name: o.Name, Title: o.Title, Version: o.Version},
+		caps:  &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		slots: make(chan struct{}, o.MaxCalls),
 	}
-	s.sdk = mcp.NewServer(
-		&mcp.Implementation{Name: o.Name, Title: o.Title, Version: o.Version},
-		&mcp.ServerOptions{Instructions: o.Instructions, Capabilities: caps},
-	)
+	if o.Artifacts.Scheme != "" || len(o.Resources) > 0 {
+		s.caps.Resources = &mcp.ResourceCapabilities{}
+	}
+	s.sdk = mcp.NewServer(s.self, &mcp.ServerOptions{Instructions: o.Instructions, Capabilities: s.caps})
 	for _, each := range o.Set.Ops() {
 		s.sdk.AddTool(tool(each), s.handler(each))
 	}

@@ -133,8 +133,10 @@ func (p *Peer) Send(line string) {
 // Request sends a request under a new id and returns the id.
 func (p *Peer) Request(method, params string) string {
 	p.t.Helper()
+	p.mu.Lock()
 	p.nextID++
 	id := strconv.Itoa(p.nextID)
+	p.mu.Unlock()
 	p.Send(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`)
 	return id
 }
@@ -171,7 +173,7 @@ func (p *Peer) AwaitFunc(what string, match func(Message) bool) Message {
 		select {
 		case <-came:
 		case <-p.exited:
-			if p.pending() == 0 {
+			if !p.has(match) {
 				p.t.Fatalf("the process ended before %s\n%s", what, p.Stderr())
 			}
 		case <-timeout:
@@ -180,10 +182,10 @@ func (p *Peer) AwaitFunc(what string, match func(Message) bool) Message {
 	}
 }
 
-func (p *Peer) pending() int {
+func (p *Peer) has(match func(Message) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.got)
+	return slices.ContainsFunc(p.got, match)
 }
 
 // Rest returns the messages that came and were not awaited.

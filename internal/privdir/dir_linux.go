@@ -15,8 +15,9 @@ import (
 // Create makes the directory at an absolute path, and what is missing above it, with
 // mode 0700 and then does as [Open].
 func Create(path, what string) (*safefile.Root, error) {
-	if err := linkless(path, what); err != nil { // before anything is made behind a link
-		return nil, err
+	r, err := Open(path, what) // a link above what is missing is refused before anything is made
+	if !errors.Is(err, fs.ErrNotExist) {
+		return r, err
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, unusable(path, what, err)
@@ -58,18 +59,6 @@ func (j judge) open(path string, own func(step) error) (*safefile.Root, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// linkless refuses a path with a link in what exists of it.
-func linkless(path, what string) error {
-	r, err := safefile.OpenRoot(path, safefile.RefuseLinks)
-	if err == nil {
-		return r.Close()
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return refusal(path, what, err)
 }
 
 // OpenConfig opens a configuration directory by its absolute path; links on the way
@@ -129,6 +118,8 @@ func firstPart(rel string) (part, rest string) {
 	return rel, ""
 }
 
+var errReplaced = errors.New("the directory was replaced while it was opened")
+
 // same makes sure that what was judged is what was opened.
 func same(r *safefile.Root, chain []step) error {
 	st, err := r.Stat(".")
@@ -136,7 +127,7 @@ func same(r *safefile.Root, chain []step) error {
 		return err
 	}
 	if !st.SameFile(chain[len(chain)-1].info.Identity) {
-		return errors.New("the directory was replaced while it was opened")
+		return errReplaced
 	}
 	return nil
 }
@@ -184,10 +175,12 @@ func plainly(err error) string {
 		return "the file system is read-only"
 	case errors.Is(err, safefile.ErrName):
 		return "its path is not absolute and plain"
+	case errors.Is(err, errReplaced):
+		return "it changed while it was opened"
 	}
 	var errno unix.Errno
 	if errors.As(err, &errno) {
 		return errno.Error()
 	}
-	return "it changed while it was opened"
+	return "its path leads nowhere, perhaps through a loop of links"
 }

@@ -29,5 +29,8 @@ func (a *At) Error() string {
 	return "at " + a.Path + ": " + a.Err.Error()
 }
 
+// Place is the path, for a program's own command line.
+func (a *At) Place() string { return a.Path }
+
 // Unwrap returns what the system said.
 func (a *At) Unwrap() error { return a.Err }

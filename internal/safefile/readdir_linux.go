@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -59,8 +60,11 @@ func readEntries(fd int) ([]Entry, error) {
 			t, known := entryType(kind)
 			if !known {
 				var st unix.Stat_t
-				if err := lstatat(fd, name, &st); err != nil {
+				switch err := lstatat(fd, name, &st); {
+				case errors.Is(err, fs.ErrNotExist):
 					continue
+				case err != nil:
+					return nil, err
 				}
 				t = typeOf(st.Mode)
 			}

@@ -77,12 +77,7 @@ func token() string {
 // sweepTemps removes old temporary files of name. It is housekeeping: what cannot be
 // removed stays and hinders nobody.
 func sweepTemps(dir int, name string) {
-	fd, err := open(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	list, err := readEntries(fd)
+	list, err := readEntries(dir)
 	if err != nil {
 		return
 	}
