@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	"github.com/spf13/cobra"
 
 	"localmcp/mooncite/internal/engine"
@@ -17,6 +19,9 @@ func (p *program) inspectCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			in.EvidenceID, in.Window = args[0], &window
 			if err := within("--window", window, 0, 10); err != nil {
+				return err
+			}
+			if err := within("--offset", in.TextOffset, 0, math.MaxInt32); err != nil {
 				return err
 			}
 			e, err := p.openReady(c)

@@ -15,6 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second interrupt ends what does not listen
 	status := run(ctx, os.Args[1:], os.Environ(), cli.Std(os.Getenv))
 	stop()
 	os.Exit(status)

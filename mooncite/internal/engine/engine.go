@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -145,7 +144,7 @@ func claim(path string) error {
 		return fault.Wrap(evidence.CodeState, err, "the state directory cannot be read").WithHint("look at its permissions")
 	}
 	for _, en := range entries {
-		if en.Name != filepath.Base(markerName) && !isTemp(en.Name) {
+		if en.Name != markerName && !isTemp(en.Name) {
 			return foreignState()
 		}
 	}

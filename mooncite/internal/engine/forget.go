@@ -46,19 +46,19 @@ func (t *tombstones) load() error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return t.unreadable(err)
 	}
 	if info.Identity == t.at {
 		return nil
 	}
 	f, id, err := t.dir.Open(forgottenName)
 	if err != nil {
-		return err
+		return t.unreadable(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, forgottenBytes+1))
 	if err != nil {
-		return err
+		return t.unreadable(err)
 	}
 	var file tombstoneFile
 	if err := json.Unmarshal(data, &file); err != nil || len(data) > forgottenBytes || file.Version != 1 {
@@ -73,6 +73,11 @@ func (t *tombstones) load() error {
 		t.spans[s] = true
 	}
 	return nil
+}
+
+func (t *tombstones) unreadable(err error) error {
+	return fault.Wrap(evidence.CodeState, err, "the list of forgotten text (%s in the state directory) cannot be read", forgottenName).
+		WithHint("look at its owner and permissions")
 }
 
 // add stores one more tombstone. The writer's lock is held.

@@ -178,7 +178,7 @@ func (e *Engine) inspect(ctx context.Context, f *freshness, loc evidence.Locator
 // record that was written anew with the same text proves it as well. One with another
 // text does not, and the answer stays.
 func (e *Engine) again(ctx context.Context, loc evidence.Locator, window, offset int, before *cited, out *InspectOut) error {
-	f, err := e.fresh(ctx, recallBudget, false)
+	f, err := e.fresh(ctx, e.patience, false)
 	if err != nil {
 		return nil
 	}
@@ -481,7 +481,7 @@ func (p *proof) show(c *cited, text string, limit int) WindowSpan {
 	h := c.hit
 	from := 0
 	if c.relation == "target" {
-		from = min(p.offset, len(text))
+		from = min(max(0, p.offset), len(text))
 		for from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {
 			from--
 		}

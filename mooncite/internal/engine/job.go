@@ -204,6 +204,9 @@ func (e *Engine) runRefresh(ctx context.Context, j *job) error {
 		return err
 	}
 	defer held.Unlock()
+	if err := e.forgotten.load(); err != nil { // it may have grown while this waited
+		return err
+	}
 	if err := e.dropAll(ctx, j); err != nil {
 		return err
 	}
@@ -309,6 +312,9 @@ func (e *Engine) runRebuild(ctx context.Context, j *job) error {
 		return err
 	}
 	defer held.Unlock()
+	if err := e.forgotten.load(); err != nil { // it may have grown while this waited
+		return err
+	}
 	var done []accepted
 	err = e.store.Rebuild(ctx, func(b *index.Batch) error {
 		for _, t := range j.list {

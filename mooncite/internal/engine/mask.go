@@ -14,6 +14,7 @@ var secretShapes = []*secretShape{
 	shapeOf("aws key", "AKIA", `\bAKIA[0-9A-Z]{16}\b`),
 	shapeOf("aws key", "ASIA", `\bASIA[0-9A-Z]{16}\b`),
 	shapeOf("aws secret", "ws_secret_access_key", `(?i)aws_secret_access_key["']?\s*[=:]\s*["']?[A-Za-z0-9/+=]{40}\b`),
+	shapeOf("aws secret", "WS_SECRET_ACCESS_KEY", `(?i)aws_secret_access_key["']?\s*[=:]\s*["']?[A-Za-z0-9/+=]{40}\b`),
 	shapeOf("github token", "gh", `\bgh[pousr]_[A-Za-z0-9]{36,255}\b`),
 	shapeOf("github token", "github_pat_", `\bgithub_pat_[A-Za-z0-9_]{22,255}\b`),
 	shapeOf("gitlab token", "glpat-", `\bglpat-[A-Za-z0-9_-]{20,64}`),

@@ -112,11 +112,21 @@ func (e *Engine) Forget(ctx context.Context, p *ForgetPlan) (ForgetOut, error) {
 		return ForgetOut{}, err
 	}
 	defer held.Unlock()
+	// The index may have been made anew since the plan, and its numbers given to others.
+	now, err := e.PlanForget(ctx, p.session, p.evidence)
+	gone := err != nil && fault.From(err).Code == evidence.CodeUnavailable
+	if err != nil && !gone {
+		return ForgetOut{}, err
+	}
 	if err := e.forgotten.add(p.session, p.evidence); err != nil {
 		return ForgetOut{}, err
 	}
-	n, err := e.store.Erase(ctx, p.units, func(_ *index.Unit, s *index.Span) bool {
-		return p.session != "" || s.Entry == p.entry && (s.Ordinal == p.ordinal && !s.Hidden)
+	out := ForgetOut{Outcome: "forgotten", SessionID: p.session, Evidence: p.evidence}
+	if gone {
+		return out, nil
+	}
+	out.Spans, err = e.store.Erase(ctx, now.units, func(_ *index.Unit, s *index.Span) bool {
+		return now.session != "" || s.Entry == now.entry && (s.Ordinal == now.ordinal && !s.Hidden)
 	})
-	return ForgetOut{Outcome: "forgotten", SessionID: p.session, Evidence: p.evidence, Spans: n}, err
+	return out, err
 }

@@ -168,6 +168,32 @@ func TestForgetSession(t *testing.T) {
 	}
 }
 
+// Between the plan and its execution another process makes the index anew: what is
+// taken out is what was named, whatever number it has now.
+func TestForgetAfterAnotherRebuild(t *testing.T) {
+	w := newWorld(t)
+	w.session("claude-code", "m1", say{"user", "the zanzibarium code"})
+	c := w.one("zanzibarium")
+	plan, err := w.e().PlanForget(t.Context(), c.SessionID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.session("claude-code", "a0", say{"user", "the quinceboard stays"})
+	old := time.Now().Add(-time.Hour) // so that it is read first
+	if err := os.Chtimes(w.Path(place("claude-code", "a0")), old, old); err != nil {
+		t.Fatal(err)
+	}
+	other := w.open()
+	if _, err := other.Rebuild(t.Context(), func(float64, float64, string) {}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := w.e().Forget(t.Context(), plan); err != nil || out.Spans != 1 {
+		t.Error(out, err)
+	}
+	w.absent("zanzibarium")
+	w.one("quinceboard")
+}
+
 func TestForgetEvidence(t *testing.T) {
 	w := newWorld(t)
 	w.session("claude-code", "s1", say{"user", "the zanzibarium code"}, say{"assistant", "noted and kept"})

@@ -489,7 +489,8 @@ func (p *recallPlan) direct(v *view, want int) ([]*hit, error) {
 			if err != nil {
 				return nil, err
 			}
-			return hits, add(docs)
+			err = add(docs)
+			return hits, err
 		}
 		return nil, nil
 	}
@@ -511,7 +512,8 @@ func (p *recallPlan) direct(v *view, want int) ([]*hit, error) {
 		if err != nil {
 			return nil, err
 		}
-		return hits, add(docs)
+		err = add(docs)
+		return hits, err
 	}
 	if !looksLikeID(p.raw) {
 		return nil, nil
@@ -520,7 +522,8 @@ func (p *recallPlan) direct(v *view, want int) ([]*hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hits, add(docs)
+	err = add(docs)
+	return hits, err
 }
 
 // looksLikeID reports whether a query is so much like an entry id that all blocks are

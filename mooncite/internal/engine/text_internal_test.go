@@ -15,7 +15,7 @@ import (
 var keys = map[string][]string{
 	"private key":         {"-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat(strings.Repeat("MIIEowIBAAKCAQEA", 4)+"\n", 25) + "7Q==\n" + "-----END RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\\nMIIEvQ\\n-----END PRIVATE KEY-----"},
 	"aws key":             {"AKIA" + "IOSFODNN7EXAMPLE", "ASIA" + "IOSFODNN7EXAMPLE"},
-	"aws secret":          {"aws_secret_access_key = " + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
+	"aws secret":          {"aws_secret_access_key = " + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "AWS_SECRET_ACCESS_KEY=" + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
 	"github token":        {"ghp_" + strings.Repeat("a1B2", 9), "gho_" + strings.Repeat("x", 36), "github_pat_" + strings.Repeat("Ab1_", 20)},
 	"gitlab token":        {"glpat-" + strings.Repeat("x1Y-", 6)},
 	"anthropic key":       {"sk-ant-" + "api03-" + strings.Repeat("aB3_", 22)},
