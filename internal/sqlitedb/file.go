@@ -39,7 +39,7 @@ func (d *DB) prepare(path string) error {
 	}
 	defer dir.Close()
 	base := filepath.Base(path)
-	if !d.o.ReadOnly {
+	if !d.o.ReadOnly && !d.o.Existing {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 		switch {
 		case err == nil:

@@ -35,6 +35,8 @@ type Options struct {
 	PageKiB int
 	// Readers is the number of reading connections; 0 means [DefaultReaders].
 	Readers int
+	// Existing makes no file: a missing one gives fs.ErrNotExist.
+	Existing bool
 	// ReadOnly opens an existing file of exactly this version and never writes.
 	ReadOnly bool
 	// Bulk is for a new file that takes its name by rename when it is complete: no
@@ -58,6 +60,7 @@ type DB struct {
 	mu     sync.Mutex // guards broken
 	broken error      // why a bulk file cannot be used any more
 
+	closed   chan struct{} // closed when Close begins
 	closing  sync.Once
 	closeErr error
 }
@@ -76,7 +79,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if o.Readers == 0 {
 		o.Readers = DefaultReaders
 	}
-	d := &DB{o: o, path: path}
+	d := &DB{o: o, path: path, closed: make(chan struct{})}
 	if err := d.prepare(path); err != nil {
 		return nil, err
 	}
@@ -184,7 +187,7 @@ func (d *DB) Write(ctx context.Context, f func(*Conn) error) error {
 	if err := d.spoiled(nil); err != nil {
 		return err
 	}
-	c, err := take(ctx, d.writer)
+	c, err := d.take(ctx, d.writer)
 	if err != nil {
 		return err
 	}
@@ -235,7 +238,7 @@ func (d *DB) Read(ctx context.Context, f func(*Conn) error) error {
 	if err := d.spoiled(nil); err != nil {
 		return err
 	}
-	c, err := take(ctx, d.readers)
+	c, err := d.take(ctx, d.readers)
 	if err != nil {
 		return err
 	}
@@ -260,10 +263,15 @@ func (d *DB) Read(ctx context.Context, f func(*Conn) error) error {
 	return d.classify(f(c))
 }
 
-func take(ctx context.Context, from chan *Conn) (*Conn, error) {
+// ErrClosed says that nothing was done because the database is being closed.
+var ErrClosed = errors.New("the database is closed")
+
+func (d *DB) take(ctx context.Context, from chan *Conn) (*Conn, error) {
 	select {
 	case c := <-from:
 		return c, nil
+	case <-d.closed:
+		return nil, ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -272,7 +280,7 @@ func take(ctx context.Context, from chan *Conn) (*Conn, error) {
 // Checkpoint copies the write-ahead log into the database and cuts it to nothing. It
 // reports whether it could: somebody may still be reading an older state.
 func (d *DB) Checkpoint(ctx context.Context) (done bool, err error) {
-	c, err := take(ctx, d.writer)
+	c, err := d.take(ctx, d.writer)
 	if err != nil {
 		return false, err
 	}
@@ -295,7 +303,7 @@ func (d *DB) CopyTo(ctx context.Context, path string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	c, err := take(ctx, d.writer)
+	c, err := d.take(ctx, d.writer)
 	if err != nil {
 		return err
 	}
@@ -307,14 +315,15 @@ func (d *DB) CopyTo(ctx context.Context, path string) error {
 }
 
 // Close waits for reads and writes to end and closes the file. A bulk file is flushed
-// to disk, so that it may take its name. Nothing may be called after it but Close,
-// which answers the same again.
+// to disk, so that it may take its name. What is called after it but
+// Close, which answers the same again, fails with [ErrClosed].
 func (d *DB) Close() error {
 	d.closing.Do(func() { d.closeErr = d.close() })
 	return d.closeErr
 }
 
 func (d *DB) close() error {
+	close(d.closed)
 	var errs []error
 	errs = append(errs, (<-d.writer).close())
 	if !d.o.Bulk {

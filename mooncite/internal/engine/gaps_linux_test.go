@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -113,6 +114,45 @@ func TestEndlessToolOutput(t *testing.T) {
 	w.session("claude-code", "s1", say{"user", "alpha"}, say{"tool", "headword " + fill + " marzipan " + fill})
 	w.verified(w.one("headword").EvidenceID)
 	w.inconclusive(engine.RecallIn{Query: "marzipan"}, "too long")
+}
+
+// A tool call with many arguments is searched whole; one with more than the bound says
+// that it was not.
+func TestManyToolArguments(t *testing.T) {
+	arguments := func(n int) obj {
+		var edits []any
+		for i := range n {
+			edits = append(edits, obj{"old": fmt.Sprintf("oldname%dqq", i), "new": fmt.Sprintf("newname%dqq", i)})
+		}
+		return obj{"edits": edits}
+	}
+	calls := map[string]func(any) obj{
+		"claude-code": func(in any) obj {
+			return obj{"type": "assistant", "uuid": "c1", "sessionId": "s", "timestamp": at(1), "message": obj{"role": "assistant",
+				"content": []any{obj{"type": "tool_use", "id": "t", "name": "MultiEdit", "input": in}}}}
+		},
+		"codex": func(in any) obj {
+			return obj{"timestamp": at(1), "type": "response_item", "payload": obj{"type": "function_call", "name": "edit", "call_id": "c",
+				"arguments": strings.TrimSpace(lines(in))}}
+		},
+		"pi": func(in any) obj {
+			return obj{"type": "message", "id": "p1", "parentId": nil, "timestamp": at(1), "message": obj{"role": "assistant",
+				"content": []any{obj{"type": "toolCall", "id": "t", "name": "edit", "arguments": in}}}}
+		},
+	}
+	for origin, call := range calls {
+		t.Run(origin, func(t *testing.T) {
+			w := newWorld(t)
+			w.Write(t, place(origin, "s1"), header(origin, "s1")+lines(call(arguments(40))))
+			w.verified(w.one("newname11qq").EvidenceID)
+			w.verified(w.one("newname39qq").EvidenceID)
+			w.absent("zeppelin")
+			w = newWorld(t)
+			w.Write(t, place(origin, "s1"), header(origin, "s1")+lines(call(arguments(evidence.MaxToolInputs))))
+			w.one("newname39qq")
+			w.inconclusive(engine.RecallIn{Query: fmt.Sprintf("newname%dqq", evidence.MaxToolInputs-1)}, "too long")
+		})
+	}
 }
 
 // A record too long to be read is named and spoils conclusiveness.

@@ -82,7 +82,7 @@ const (
 	MaxHiddenBytes  = 1 << 20   // of a tool result's middle that is searched without being kept
 	MaxIdentifier   = 256       // UTF-8 bytes of a session or entry id
 	MaxKind         = 64        // UTF-8 bytes of a source kind
-	MaxToolInputs   = 16        // text values taken from one tool call
+	MaxToolInputs   = 256       // text values taken from one tool call; what is beyond is said to be unread
 	MaxRecordBytes  = 64 << 20  // a longer record is not parsed; it is counted as oversized
 	MaxConversation = 256 << 20 // the same for one conversation of a ChatGPT export
 )

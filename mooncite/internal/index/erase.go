@@ -40,7 +40,10 @@ func (s *Store) Erase(ctx context.Context, units []Unit, match func(*Unit, *Span
 		return 0, err
 	}
 	// Free places in pages keep what once stood there: only a new file is clean.
-	next := s.nextNumber()
+	next, err := s.nextNumber()
+	if err != nil {
+		return 0, err
+	}
 	temp := s.buildPath()
 	defer removeAll(temp)
 	removeAll(temp)

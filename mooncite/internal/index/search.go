@@ -631,6 +631,7 @@ func (g *gathering) days(expression string, q *Query) (int, error) {
 			return 0, err
 		}
 		if len(docs) <= dayCap || m == 0 {
+			g.found.Complete = g.found.Complete && len(docs) <= dayCap
 			n, err := g.keep(docs, &q.Filter)
 			if err != nil {
 				return 0, err

@@ -152,6 +152,9 @@ func encodeSpans(spans []Span) []byte {
 	return b
 }
 
+// maxText bounds what a block's text unpacks to; more than that is damage.
+const maxText = 16 << 20
+
 func decodeSpans(b []byte, count int, yield func(i int, s *Span) bool) error {
 	r := reader{b: b}
 	if r.byte() != metaVersion {
@@ -208,7 +211,7 @@ func decodeSpans(b []byte, count int, yield func(i int, s *Span) bool) error {
 				return errDamaged
 			}
 		}
-		if r.bad || s.Size < 0 || s.Ordinal < 0 {
+		if r.bad || s.Size < 0 || s.Size > maxText || s.Ordinal < 0 {
 			return errDamaged
 		}
 		if !yield(i, &s) {

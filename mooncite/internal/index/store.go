@@ -115,20 +115,35 @@ func (s *Store) current(ctx context.Context) (*handle, error) {
 	if s.cur != nil && info.Identity == s.at {
 		return s.cur, nil
 	}
-	name, err := s.pointer()
-	if err != nil {
-		return nil, err
+	for last := ""; ; {
+		name, err := s.pointer()
+		if err != nil {
+			return nil, err
+		}
+		if s.cur != nil && s.cur.name == name {
+			s.at = info.Identity
+			return s.cur, nil
+		}
+		db, err := s.open(ctx, name)
+		if err == nil {
+			s.swap(&handle{name: name, db: db}, info.Identity)
+			return s.cur, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if name == last {
+			return nil, fault.Wrap(sqlitedb.Damaged, err, "the index that the state directory's file %q names is not there", pointerName).WithHint("%s", wayOut)
+		}
+		last = name // another may have come into force and this one been removed: look again
 	}
-	if s.cur != nil && s.cur.name == name {
-		s.at = info.Identity
-		return s.cur, nil
-	}
-	db, err := sqlitedb.Open(ctx, filepath.Join(s.path, name), options(false))
-	if err != nil {
-		return nil, err
-	}
-	s.swap(&handle{name: name, db: db}, info.Identity)
-	return s.cur, nil
+}
+
+// open opens an index file that has to be there.
+func (s *Store) open(ctx context.Context, name string) (*sqlitedb.DB, error) {
+	o := options(false)
+	o.Existing = true
+	return sqlitedb.Open(ctx, filepath.Join(s.path, name), o)
 }
 
 // swap puts a new file in force for this process. The old one is closed when its
@@ -181,20 +196,26 @@ func (s *Store) Exists() bool {
 // Read runs f on one state of the index. f gets nil when nothing was ever published.
 // It must be short.
 func (s *Store) Read(ctx context.Context, f func(*Snapshot) error) error {
-	h, err := s.current(ctx)
-	if err != nil {
-		return err
-	}
-	if h == nil {
-		return f(nil)
-	}
-	return h.db.Read(ctx, func(c *sqlitedb.Conn) error {
-		snap, err := h.snapshot(ctx, c)
+	for {
+		h, err := s.current(ctx)
 		if err != nil {
 			return err
 		}
-		return f(snap)
-	})
+		if h == nil {
+			return f(nil)
+		}
+		err = h.db.Read(ctx, func(c *sqlitedb.Conn) error {
+			snap, err := h.snapshot(ctx, c)
+			if err != nil {
+				return err
+			}
+			return f(snap)
+		})
+		// Another index may have come into force before the read began.
+		if !errors.Is(err, sqlitedb.ErrClosed) {
+			return err
+		}
+	}
 }
 
 // Publish runs f with a batch and publishes it into the index in force; the first
@@ -314,7 +335,10 @@ func (s *Store) put(name string, db *sqlitedb.DB) (*handle, error) {
 // Rebuild runs f with a batch into a new file and, when f returns nil, puts that
 // file in force in place of the old one. The caller holds the lock.
 func (s *Store) Rebuild(ctx context.Context, f func(*Batch) error) error {
-	next := s.nextNumber() // before the sweep: a name is never given twice
+	next, err := s.nextNumber() // before the sweep: a name is never given twice
+	if err != nil {
+		return err
+	}
 	s.sweep(s.inForce())
 	temp := s.buildPath()
 	defer removeAll(temp)
@@ -358,7 +382,7 @@ func (s *Store) enforce(ctx context.Context, temp string, next int64) error {
 	if err := os.Rename(temp, filepath.Join(s.path, name)); err != nil {
 		return err
 	}
-	db, err := sqlitedb.Open(ctx, filepath.Join(s.path, name), options(false))
+	db, err := s.open(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -379,30 +403,19 @@ func (s *Store) inForce() string {
 }
 
 // nextNumber is that of a new index file.
-func (s *Store) nextNumber() int64 {
-	next := int64(1)
-	for _, n := range s.numbers() {
-		next = max(next, n+1)
-	}
-	return next
-}
-
-func (s *Store) numbers() []int64 {
+func (s *Store) nextNumber() (int64, error) {
 	entries, _, err := s.dir.ReadDir(".")
-	if err != nil {
-		return nil
-	}
-	var out []int64
+	next := int64(1)
 	for _, e := range entries {
 		if n, ok := indexNumber(e.Name); ok {
-			out = append(out, n)
+			next = max(next, n+1)
 		}
 	}
-	return out
+	return next, err
 }
 
 // sweep removes index files other than keep, which crashed builds and earlier
-// indexes left. The lock is held, so nobody is building; readers of an earlier index
+// indexes left, and pointers that were never put in place. The lock is held, so nobody is building; readers of an earlier index
 // keep it open until they look at the pointer again.
 func (s *Store) sweep(keep string) {
 	entries, _, err := s.dir.ReadDir(".")
@@ -413,7 +426,8 @@ func (s *Store) sweep(keep string) {
 		base, _, _ := strings.Cut(e.Name, indexSuffix)
 		base += indexSuffix
 		_, numbered := indexNumber(base)
-		if e.Type == safefile.Regular && base != keep && (numbered || strings.HasPrefix(base, buildPrefix)) {
+		pointing := strings.HasPrefix(e.Name, "."+pointerName+".") && strings.HasSuffix(e.Name, ".tmp")
+		if e.Type == safefile.Regular && base != keep && (numbered || pointing || strings.HasPrefix(base, buildPrefix)) {
 			os.Remove(filepath.Join(s.path, e.Name))
 		}
 	}

@@ -50,7 +50,7 @@ func (p *packer) unpack(dst, kept []byte) ([]byte, error) {
 		return append(dst, kept[1:]...), nil
 	case textZstd:
 		if p.dec == nil {
-			dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(16<<20))
+			dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxText))
 			if err != nil {
 				return dst, err
 			}

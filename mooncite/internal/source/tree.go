@@ -85,8 +85,8 @@ func (t *Tree) follow() error {
 	}
 	a, err := now.Stat(".")
 	if err == nil {
-		var b safefile.Info
-		if b, err = t.dir().Stat("."); err == nil && !a.SameFile(b.Identity) {
+		// An old one that cannot be asked any more has lost its file system.
+		if b, gone := t.dir().Stat("."); gone != nil || !a.SameFile(b.Identity) {
 			t.mu.Lock()
 			t.dirs = append(t.dirs, now)
 			t.mu.Unlock()

@@ -443,9 +443,12 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		}
 	}
 	if isObject(m.contextData) {
-		if vs, ok := stringsIn(m.contextData, evidence.MaxToolInputs, func(s string) bool { return s != "" }); ok {
+		if vs, more, ok := stringsIn(m.contextData, evidence.MaxToolInputs, func(s string) bool { return s != "" }); ok {
 			for _, t := range vs {
 				sp.extra(t, evidence.System, "", evidence.Boilerplate)
+			}
+			if more {
+				sp.cut(evidence.System)
 			}
 		}
 	}

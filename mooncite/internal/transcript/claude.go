@@ -302,6 +302,9 @@ func addResult(s *spanner, content value) { addResultAt(s, content, 4) }
 func addResultAt(s *spanner, content value, depth int) {
 	switch {
 	case depth == 0:
+		if content.isObject() {
+			s.cut(evidence.Tool)
+		}
 	case content.isString():
 		addToolOutput(s, content, evidence.Tool)
 	case content.isObject():
@@ -317,7 +320,10 @@ func addResultAt(s *spanner, content value, depth int) {
 		switch kind := block.member("type"); {
 		case kind.is("text"):
 			addToolOutput(s, block.member("text"), evidence.Tool)
-		case kind.is("web_search_result") && left > 0:
+		case kind.is("web_search_result") && left == 0:
+			s.cut(evidence.Tool)
+			return
+		case kind.is("web_search_result"):
 			left--
 			addToolOutput(s, block.member("title"), evidence.Tool)
 			addToolOutput(s, block.member("url"), evidence.Tool)
@@ -381,6 +387,9 @@ func (m *claudeRecord) attachment(s *spanner) {
 					s.new = s.headTail(s.new, t, Span{Role: evidence.System, Class: evidence.Boilerplate})
 				})
 			})
+		}
+		if left < 0 {
+			s.cut(evidence.System)
 		}
 	}
 }

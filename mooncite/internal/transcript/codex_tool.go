@@ -24,10 +24,8 @@ func keepArgument(t string) bool {
 // codexArguments adds arguments that are a string: JSON, broken JSON or plain text.
 func codexArguments(sp *spanner, t string) {
 	if s := strings.TrimSpace(t); s != "" && (s[0] == '{' || s[0] == '[') {
-		if vs, ok := stringsIn([]byte(t), evidence.MaxToolInputs, keepArgument); ok {
-			for _, v := range vs {
-				sp.toolInput(v)
-			}
+		if vs, more, ok := stringsIn([]byte(t), evidence.MaxToolInputs, keepArgument); ok {
+			inputs(sp, vs, more)
 			return
 		}
 	}
@@ -39,9 +37,16 @@ func toolValues(sp *spanner, raw []byte) {
 	if len(raw) == 0 {
 		return
 	}
-	vs, _ := stringsIn(raw, evidence.MaxToolInputs, keepArgument)
-	for _, v := range vs {
+	vs, more, _ := stringsIn(raw, evidence.MaxToolInputs, keepArgument)
+	inputs(sp, vs, more)
+}
+
+func inputs(sp *spanner, values []string, more bool) {
+	for _, v := range values {
 		sp.toolInput(v)
+	}
+	if more {
+		sp.cut(evidence.Assistant)
 	}
 }
 

@@ -119,6 +119,11 @@ func (s *spanner) extra(text string, role evidence.Role, kind string, class evid
 	s.new = chunk(s.new, text, Span{Role: role, Kind: kind, Class: class})
 }
 
+// cut says that the entry has text that was not taken.
+func (s *spanner) cut(role evidence.Role) {
+	s.hidden = append(s.hidden, Span{Role: role, Class: evidence.ToolTraffic, Hidden: true})
+}
+
 // spans returns all spans in ordinal order, hidden ones last.
 func (s *spanner) spans() []Span {
 	if len(s.new) == 0 && len(s.hidden) == 0 {

@@ -182,7 +182,7 @@ func rawHex4(b []byte) rune {
 
 // stringsIn gives the string values in a raw JSON value in order, at most limit of
 // them; member names are not values. ok is false when the value is not JSON.
-func stringsIn(raw []byte, limit int, keep func(string) bool) (out []string, ok bool) {
+func stringsIn(raw []byte, limit int, keep func(string) bool) (out []string, more, ok bool) {
 	w := newRawWalk(raw)
 	defer w.free()
 	for {
@@ -197,17 +197,19 @@ func stringsIn(raw []byte, limit int, keep func(string) bool) (out []string, ok 
 				break
 			}
 			in, n := w.dec.StackIndex(w.dec.StackDepth())
-			if (in != '{' || n%2 == 0) && len(out) < limit {
+			if (in != '{' || n%2 == 0) && !more {
 				if s := unquote(v); keep(s) {
-					out = append(out, s)
+					if more = len(out) == limit; !more {
+						out = append(out, s)
+					}
 				}
 			}
 		}
 		if w.dec.StackDepth() == 0 {
-			return out, w.done()
+			return out, more, w.done()
 		}
 	}
-	return out, false
+	return out, more, false
 }
 
 // isPacked reports whether a text is no text but packed bytes: a data URL or a

@@ -399,22 +399,27 @@ func structural(name []byte) bool {
 }
 
 // texts gives the strings inside v in their order, at most *left of them, not from
-// members that skip names, and not from deeper than people nest things.
+// members that skip names, and not from deeper than people nest things. *left is
+// negative in the end when there were more.
 func texts(v value, left *int, skip func([]byte) bool, add func(value)) {
 	textsAt(v, left, 16, skip, add)
 }
 
 func textsAt(v value, left *int, depth int, skip func([]byte) bool, add func(value)) {
 	switch {
-	case *left <= 0 || depth == 0 || len(v) == 0:
+	case *left < 0 || len(v) <= 2: // an empty string, list or object among them
 	case v[0] == '"':
-		if len(v) > 2 {
-			*left--
+		*left--
+		if *left >= 0 {
 			add(v)
+		}
+	case depth == 0:
+		if v[0] == '{' || v[0] == '[' {
+			*left = -1
 		}
 	case v[0] == '{':
 		for name, m := range v.members() {
-			if *left <= 0 {
+			if *left < 0 {
 				return
 			}
 			if !skip(name) {
@@ -423,7 +428,7 @@ func textsAt(v value, left *int, depth int, skip func([]byte) bool, add func(val
 		}
 	case v[0] == '[':
 		for e := range v.elements() {
-			if *left <= 0 {
+			if *left < 0 {
 				return
 			}
 			textsAt(e, left, depth-1, skip, add)

@@ -213,6 +213,9 @@ func (m *piRecord) messageSpans(s *spanner) {
 		})
 		left := evidence.MaxToolInputs
 		texts(nested, &left, structural, func(v value) { addToolOutput(s, v, evidence.ToolResult) })
+		if left < 0 {
+			s.cut(evidence.ToolResult)
+		}
 	case "system":
 		say(evidence.System, evidence.Boilerplate)
 		left := maxSections
@@ -221,6 +224,9 @@ func (m *piRecord) messageSpans(s *spanner) {
 			texts(content, &left, structural, section)
 		}
 		texts(msg.member("sections"), &left, structural, section)
+		if left < 0 {
+			s.cut(evidence.System)
+		}
 	case "developer":
 		say(evidence.Developer, evidence.Boilerplate)
 	case "custom", "hookMessage":
@@ -241,6 +247,9 @@ func (m *piRecord) messageSpans(s *spanner) {
 		say(evidence.System, evidence.ToolTraffic)
 		left := evidence.MaxToolInputs
 		texts(msg.member("files"), &left, structural, func(v value) { addToolOutput(s, v, evidence.System) })
+		if left < 0 {
+			s.cut(evidence.System)
+		}
 	default:
 		as, _ := evidence.ParseRole(role)
 		say(as, evidence.ToolTraffic)
@@ -254,6 +263,9 @@ const maxSections = 64
 func addToolInput(s *spanner, arguments value) {
 	left := evidence.MaxToolInputs
 	texts(arguments, &left, sealed, func(v value) { toolText(v, s.toolInput) })
+	if left < 0 {
+		s.cut(evidence.Assistant)
+	}
 }
 
 func addToolOutput(s *spanner, v value, role evidence.Role) {
