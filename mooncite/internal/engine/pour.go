@@ -357,9 +357,11 @@ func (r *reading) suffix(shape transcript.Shape, prefix *continued) (*accepted, 
 		return nil, intoIndex(err)
 	}
 	if res.Relabel {
-		if err := r.relabel(shape, append(r.runs, fill.Runs()...)); err != nil {
+		whole, err := r.relabel(shape, at, append(r.runs, fill.Runs()...))
+		if err != nil {
 			return nil, err
 		}
+		res.Info, res.State = whole.Info, whole.State
 	}
 	r.settle(&src, res, at, fill)
 	sum := lines.sum()
@@ -535,14 +537,14 @@ func (r *reading) coherent(shape transcript.Shape, at transcript.Position, lines
 }
 
 // relabel computes anew which entries are off the current branch.
-func (r *reading) relabel(shape transcript.Shape, runs []int64) error {
+func (r *reading) relabel(shape transcript.Shape, at transcript.Position, runs []int64) (transcript.Result, error) {
 	p, err := transcript.New(r.t.file(), nil)
 	if err != nil {
-		return err
+		return transcript.Result{}, err
 	}
 	in, err := r.unpacked(shape, 0)
 	if err != nil {
-		return err
+		return transcript.Result{}, err
 	}
 	defer in.Close()
 	var ids []string
@@ -552,18 +554,18 @@ func (r *reading) relabel(shape transcript.Shape, runs []int64) error {
 		early = append(early, en.Off)
 		return r.ctx.Err()
 	}
-	if _, err := scan(in, r.t.file(), transcript.Position{}, p, emit); err != nil {
-		return err
+	if _, err := scan(io.LimitReader(in, at.Offset), r.t.file(), transcript.Position{}, p, emit); err != nil {
+		return transcript.Result{}, err
 	}
 	res, err := p.Finish(emit)
 	if err != nil {
-		return err
+		return transcript.Result{}, err
 	}
 	off := map[string]bool{}
 	for i, id := range ids {
 		off[id] = early[i] || res.OffBranch.Has(i)
 	}
-	return intoIndex(r.b.Relabel(runs, func(entry string) bool { return off[entry] }))
+	return res, intoIndex(r.b.Relabel(runs, func(entry string) bool { return off[entry] }))
 }
 
 // export reads a ChatGPT export: conversations whose bytes are known already keep

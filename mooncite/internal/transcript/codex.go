@@ -235,6 +235,9 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	case cxTurn:
 		p.turn(unquote(p.line.payload.of(cxTurnID)))
 	case cxRollback:
+		if p.holding() {
+			p.cwdUntil = p.seq - 1 // what waits must have left before it is undone
+		}
 		n, err := strconv.ParseInt(string(p.line.payload.of(cxNumTurns)), 10, 32)
 		p.settle()
 		if rerr := p.release(emit); rerr != nil {
