@@ -74,12 +74,14 @@ func (d *DB) newer(version int) *fault.Error {
 	return f.WithHint(hint)
 }
 
-// RetryBusy calls f until it does not fail with [Busy] or ctx ends. f must be safe to
-// repeat; each of its calls already waits [BusyTimeout].
-func RetryBusy(ctx context.Context, f func() error) error {
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := f()
-		if !errors.Is(err, Busy) {
+// patiently repeats f, which makes or opens the file, while that fails with [Busy], for
+// [BusyTimeout]. SQLite itself does not wait where it fears that two would wait for each other:
+// a connection that switches the log on while another is about to write.
+func (d *DB) patiently(ctx context.Context, f func() error) error {
+	end := time.Now().Add(BusyTimeout)
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		err := d.classify(f())
+		if !errors.Is(err, Busy) || time.Now().After(end) {
 			return err
 		}
 		select {

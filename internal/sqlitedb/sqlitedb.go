@@ -91,7 +91,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	pool.SetMaxOpenConns(1 + o.Readers)
 	first, err := d.connect(ctx)
 	if err == nil {
-		if err = d.start(ctx, first); err != nil {
+		if err = d.patiently(ctx, func() error { return d.start(ctx, first) }); err != nil {
 			err = errors.Join(err, first.close())
 		}
 	}
