@@ -204,15 +204,20 @@ func (s *Store) Read(ctx context.Context, f func(*Snapshot) error) error {
 		if h == nil {
 			return f(nil)
 		}
+		began := false
 		err = h.db.Read(ctx, func(c *sqlitedb.Conn) error {
 			snap, err := h.snapshot(ctx, c)
 			if err != nil {
 				return err
 			}
+			began = true
 			return f(snap)
 		})
-		// Another index may have come into force before the read began.
-		if !errors.Is(err, sqlitedb.ErrClosed) {
+		if err == nil || began {
+			return err
+		}
+		// Another index may have come into force meanwhile, and the file of this one be gone.
+		if now, e := s.current(ctx); e != nil || now == h {
 			return err
 		}
 	}
