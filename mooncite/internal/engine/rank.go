@@ -175,9 +175,9 @@ const (
 // taken apart.
 func (j *judge) weigh(h *hit, known uint64, phrase, sure bool) {
 	h.matched, h.score, h.at, h.exact = 0, 0, -1, notExact
-	lower := strings.ToLower(h.text)
 	words := false
 	if sure {
+		lower := strings.ToLower(h.text)
 		for i := range j.terms {
 			if known>>i&1 == 1 {
 				j.count(h, i, max(1, strings.Count(lower, j.terms[i].Text)), len(h.text)/tokenBytes)
@@ -213,7 +213,7 @@ func (j *judge) weigh(h *hit, known uint64, phrase, sure bool) {
 	}
 	words = words || len(j.phrase) == 1 && h.matched != 0
 	if words || len(j.phrase) == 0 || len(h.text) > readAtMost {
-		if h.at = j.find(h.text, lower); h.at >= 0 {
+		if h.at = j.find(h.text); h.at >= 0 {
 			h.exact = textExact
 		} else if words && len(j.phrase) > 1 {
 			h.exact = wordExact
@@ -228,10 +228,10 @@ func (j *judge) count(h *hit, term, tf, n int) {
 	h.score += j.weights[term] * float64(tf) * (saturation + 1) / (float64(tf) + norm)
 }
 
-// find returns where text, whose lower-case form is given too, holds the exact text,
-// or -1. Only a text in which white space differs has to be folded whole.
-func (j *judge) find(text, lower string) int {
-	if len(lower) == len(text) {
+// find returns where text holds the exact text, or -1. Only a text in which white space
+// differs has to be folded whole.
+func (j *judge) find(text string) int {
+	if lower := strings.ToLower(text); len(lower) == len(text) {
 		f := fold{text: lower}
 		if at := f.find(j.exact); at >= 0 {
 			return at

@@ -19,7 +19,6 @@ const (
 	defaultLimit = 5
 	maxLimit     = 20
 	maxOffset    = 200 // how far paging reaches
-	readTexts    = 4   // texts weighed beyond twice the limit
 	passedOver   = 256 // candidates looked at beyond them: echoes, copies, other forms
 )
 
@@ -385,7 +384,8 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 		j.weigh(h, 0, false, false)
 	}
 	all := uint64(1)<<len(p.terms) - 1 // shifted out entirely for 64 terms: then all bits
-	most := readTexts + 2*want
+	most := 2 * max(want, defaultLimit)
+	onlyPhrase := p.quoted && len(p.phrase) > 1 && p.order == index.ByStrength
 	weighed := map[string]*hit{} // copies of a turn are weighed once
 	for i := range found.Candidates {
 		c := &found.Candidates[i]
@@ -393,12 +393,21 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 			g.partly = len(weighed) < most
 			break
 		}
-		if seen[c.Doc] || p.quoted && len(p.phrase) > 1 && p.order == index.ByStrength && !c.Phrase {
+		if seen[c.Doc] || onlyPhrase && !c.Phrase && !c.Look {
 			continue
 		}
 		h, err := v.hit(c.Doc)
 		if err != nil {
 			return err
+		}
+		if c.Look && h != nil && (h.span.Hidden || len(h.text) > readAtMost) { // its text cannot tell
+			c.Look = false
+			if c.Phrase, err = v.snap.HoldsPhrase(c.Doc, p.phrase); err != nil {
+				return err
+			}
+		}
+		if onlyPhrase && !c.Phrase && !c.Look {
+			continue
 		}
 		switch {
 		case h == nil || h.span.Gone:
@@ -418,7 +427,7 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 		if k := weighed[h.text]; k != nil {
 			h.exact, h.at, h.matched, h.coverage, h.score = k.exact, k.at, k.matched, k.coverage, k.score
 		} else {
-			sure := p.order == index.ByStrength && (found.Known|c.Terms)&all == all
+			sure := p.order == index.ByStrength && !c.Look && (found.Known|c.Terms)&all == all
 			j.weigh(h, c.Terms, c.Phrase, sure)
 			// A quoted word is found in its other forms too, as each word of a phrase is.
 			if h.exact == notExact && (p.quoted && len(p.phrase) != 1 || h.matched == 0) {

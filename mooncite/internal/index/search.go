@@ -46,6 +46,7 @@ const (
 type Candidate struct {
 	Doc    int64
 	Phrase bool   // holds the query's tokens as a phrase
+	Look   bool   // may hold the phrase: its text tells
 	Terms  uint64 // bit i: known to hold term i; a bit not set says nothing in itself
 }
 
@@ -305,7 +306,9 @@ func phraseExpression(tokens []string) string {
 	return quote(strings.Join(tokens[:min(len(tokens), maxTerms)], " "))
 }
 
-// phrase brings the documents that hold the whole query word by word.
+// phrase brings the documents that hold the whole query word by word, or may. FTS5 walks
+// the lists of all words of a phrase, common ones too, so documents that hold its rarest
+// words are looked for first: when they are few, their texts tell.
 func (g *gathering) phrase(q *Query) error {
 	if len(q.Phrase) < 2 {
 		return nil
@@ -314,108 +317,85 @@ func (g *gathering) phrase(q *Query) error {
 		g.found.Complete = g.found.Complete || q.Exact
 		return nil
 	}
-	most := 4 * q.Want
-	if q.Exact {
-		most = max(most, phraseCap)
-	}
-	docs, err := g.holders(q.Phrase, most)
+	docs, bits, few, err := g.narrow()
 	if err != nil {
 		return err
 	}
+	if few {
+		for _, d := range docs {
+			g.add(d, bits, false)
+			g.found.Candidates[g.at[d]].Look = true
+		}
+		g.found.Complete = g.found.Complete || q.Exact
+		return nil
+	}
+	whole := both(phraseExpression(q.Phrase), g.filter)
 	if q.Exact {
-		g.found.Complete = len(docs) < most
+		docs, err = g.snap.docs(whole, phraseCap)
+		g.found.Complete = len(docs) < phraseCap
+		for _, d := range docs {
+			g.add(d, g.all(), false)
+		}
+	} else {
+		docs, err = g.sliced(whole, g.all())
 	}
 	for _, d := range docs {
-		g.add(d, g.all(), true)
+		g.found.Candidates[g.at[d]].Phrase = true
 	}
-	return nil
+	return err
 }
 
-// Bounds of the part of a phrase that is looked for first.
+// Bounds of what is looked for in place of a phrase.
 const (
-	windowTokens = 4
-	windowCap    = 16
+	rarest  = 3
+	lookCap = 16 // documents whose texts are looked at
 )
 
-// holders lists documents that hold a phrase, at most most. FTS5 walks the lists
-// of all its words, so the part with the rarest ones is looked for first: what holds
-// the phrase holds that too, and few documents do.
-func (g *gathering) holders(tokens []string, most int) ([]int64, error) {
-	whole := both(phraseExpression(tokens), g.filter)
-	if docs, few := g.withAllRare(); few {
-		return g.that(docs, whole)
+// narrow lists the documents that hold the rarest terms, with the bits of those terms;
+// few is false when they are more than lookCap.
+func (g *gathering) narrow() (docs []int64, bits uint64, few bool, err error) {
+	if docs, bits, few = g.withAllRare(); few {
+		return docs, bits, true, nil
 	}
-	if w := g.window(tokens); len(w) < len(tokens) {
-		docs, err := g.snap.docs(both(phraseExpression(w), g.filter), windowCap+1)
-		if err != nil {
-			return nil, err
+	order := slices.Concat(g.rare, g.many)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.found.Docs[a], g.found.Docs[b]) })
+	for n := rarest; ; n = maxTerms { // then all of them
+		n = min(n, len(order))
+		var and []string
+		for _, i := range order[:n] {
+			and = append(and, g.exprs[i])
+			bits |= 1 << i
 		}
-		if len(docs) <= windowCap {
-			return g.that(docs, whole)
+		docs, err = g.snap.docs(both(allOf(and), g.filter), lookCap+1)
+		if few = len(docs) <= lookCap; few || n == len(order) || err != nil {
+			return docs, bits, few, err
 		}
 	}
-	return g.snap.docs(whole, most)
 }
 
-// withAllRare lists the documents that hold all rare terms; few is false when there is
-// no rare term or there are more than windowCap such documents.
-func (g *gathering) withAllRare() (docs []int64, few bool) {
+// withAllRare lists the documents that hold all rare terms, with the bits of those; few
+// is false when there is no rare term or there are more than lookCap such documents.
+func (g *gathering) withAllRare() (docs []int64, rare uint64, few bool) {
 	if len(g.rare) == 0 {
-		return nil, false
+		return nil, 0, false
 	}
-	var rare uint64
 	for _, i := range g.rare {
 		rare |= 1 << i
 	}
 	for i := range g.found.Candidates {
 		if c := &g.found.Candidates[i]; c.Terms&rare == rare {
-			if docs = append(docs, c.Doc); len(docs) > windowCap {
-				return nil, false
+			if docs = append(docs, c.Doc); len(docs) > lookCap {
+				return nil, 0, false
 			}
 		}
 	}
-	return docs, true
+	return docs, rare, true
 }
 
-// that keeps the documents that match an expression, asking for one at a time.
-func (g *gathering) that(docs []int64, expression string) ([]int64, error) {
-	kept := docs[:0]
-	for _, d := range docs {
-		found, err := g.snap.docsBetween(expression, d, d, 1)
-		if err != nil {
-			return nil, err
-		}
-		kept = append(kept, found...)
-	}
-	return kept, nil
-}
-
-// window is the run of windowTokens tokens that the fewest documents hold one by one.
-func (g *gathering) window(tokens []string) []string {
-	if len(tokens) <= windowTokens {
-		return tokens
-	}
-	known := map[string]int64{}
-	for i := range g.terms {
-		for _, t := range g.terms[i].Tokens {
-			known[t] = g.found.Docs[i]
-		}
-	}
-	best, least := 0, int64(math.MaxInt64)
-	for i := 0; i+windowTokens <= len(tokens); i++ {
-		var sum int64
-		for _, t := range tokens[i : i+windowTokens] {
-			if n, ok := known[t]; ok {
-				sum += n
-			} else {
-				sum += g.snap.spans // a stop word
-			}
-		}
-		if sum < least {
-			best, least = i, sum
-		}
-	}
-	return tokens[best : best+windowTokens]
+// HoldsPhrase reports whether a document holds the tokens one after another.
+func (s *Snapshot) HoldsPhrase(doc int64, tokens []string) (bool, error) {
+	docs, err := s.docsBetween(phraseExpression(tokens), doc, doc, 1)
+	return len(docs) > 0, err
 }
 
 // all has the bits of all terms.
@@ -680,7 +660,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// order puts the best guesses first: phrases, then the weight of the terms known to
+// order puts the best guesses first: phrases and what may be one, then the weight of the terms known to
 // be there, then dialogue, then the newest.
 func (g *gathering) order(want int) error {
 	weight := make([]float64, len(g.terms))
@@ -705,7 +685,7 @@ func (g *gathering) order(want int) error {
 		}
 	}
 	slices.SortFunc(found, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b2i(b.Phrase), b2i(a.Phrase)), cmp.Compare(scores[b.Doc], scores[a.Doc]),
+		return cmp.Or(cmp.Compare(b2i(b.Phrase || b.Look), b2i(a.Phrase || a.Look)), cmp.Compare(scores[b.Doc], scores[a.Doc]),
 			cmp.Compare(b2i(g.said[b.Doc]), b2i(g.said[a.Doc])), cmp.Compare(b.Doc, a.Doc))
 	})
 	return nil
