@@ -400,17 +400,16 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 		if err != nil {
 			return err
 		}
-		if c.Look && h != nil && (h.span.Hidden || len(h.text) > readAtMost) { // its text cannot tell
-			c.Look = false
-			if c.Phrase, err = v.snap.HoldsPhrase(c.Doc, p.phrase); err != nil {
-				return err
+		if h != nil && (h.span.Hidden || len(h.text) > readAtMost) { // its text cannot tell
+			if holds, err := p.settle(v, c); err != nil || !holds {
+				if err != nil {
+					return err
+				}
+				continue
 			}
 		}
-		if onlyPhrase && !c.Phrase && !c.Look {
-			continue
-		}
 		switch {
-		case h == nil || h.span.Gone:
+		case h == nil || h.span.Gone || onlyPhrase && !c.Phrase && !c.Look:
 			continue
 		case h.span.Hidden:
 			if p.inTime(h.span.Time) || h.span.Role == evidence.Unknown {
@@ -427,7 +426,7 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 		if k := weighed[h.text]; k != nil {
 			h.exact, h.at, h.matched, h.coverage, h.score = k.exact, k.at, k.matched, k.coverage, k.score
 		} else {
-			sure := p.order == index.ByStrength && !c.Look && (found.Known|c.Terms)&all == all
+			sure := p.order == index.ByStrength && !c.Look && c.Maybe == 0 && (found.Known|c.Terms)&all == all
 			j.weigh(h, c.Terms, c.Phrase, sure)
 			// A quoted word is found in its other forms too, as each word of a phrase is.
 			if h.exact == notExact && (p.quoted && len(p.phrase) != 1 || h.matched == 0) {
@@ -439,6 +438,32 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 	}
 	g.partly = g.partly || !found.Complete
 	return nil
+}
+
+// settle asks the index what a candidate's text cannot tell. holds is false when it
+// holds nothing of the query.
+func (p *recallPlan) settle(v *view, c *index.Candidate) (holds bool, err error) {
+	if c.Look {
+		c.Look = false
+		if c.Phrase, err = v.snap.HoldsPhrase(c.Doc, p.phrase); err != nil {
+			return false, err
+		}
+	}
+	if c.Maybe == 0 {
+		return true, nil
+	}
+	c.Maybe = 0
+	for i := range p.terms {
+		if c.Terms>>i&1 == 0 {
+			if holds, err = v.snap.Holds(c.Doc, &p.terms[i]); err != nil {
+				return false, err
+			}
+			if holds {
+				c.Terms |= 1 << i
+			}
+		}
+	}
+	return c.Terms != 0, nil
 }
 
 func (p *recallPlan) inTime(ms int64) bool {

@@ -2,8 +2,10 @@ package index
 
 import (
 	"cmp"
+	"database/sql"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"localmcp/mooncite/internal/evidence"
@@ -12,8 +14,9 @@ import (
 
 // Bounds of a search: how many documents a step may bring.
 const (
-	rareCap    = 512  // a term with more documents is common
+	rareCap    = 256  // a term with more documents is common
 	phraseCap  = 256  // documents that hold the whole query as a phrase
+	lookCap    = 16   // documents whose texts are to tell what they hold
 	edgeCap    = 4096 // documents of the days that a bound of time cuts
 	sliceCap   = 20   // documents a time slice gives
 	timeSlices = 3    // slices of time besides the newest: 3, 9 and 27 times as wide
@@ -48,14 +51,15 @@ type Candidate struct {
 	Phrase bool   // holds the query's tokens as a phrase
 	Look   bool   // may hold the phrase: its text tells
 	Terms  uint64 // bit i: known to hold term i; a bit not set says nothing in itself
+	Maybe  uint64 // bit i: may hold term i: its text tells
 }
 
 // Found is the result of a search.
 type Found struct {
 	Candidates []Candidate // best guesses first, each document once
-	Docs       []int64     // by term: how many documents hold it, estimated above rareCap
+	Docs       []int64     // by term: how many documents hold or may hold it, estimated above rareCap
 	// Known has the bits of terms of which it is known for every candidate whether it
-	// holds them: a bit that is not set in the candidate means that it does not.
+	// holds or may hold them: a bit that is in neither of the candidate's means that it does not.
 	Known uint64
 	// Complete says that every document that holds any term, or with Exact the
 	// phrase, is among the candidates.
@@ -64,24 +68,6 @@ type Found struct {
 
 // maxTerms is how many terms of a query are looked for.
 const maxTerms = 64
-
-// termExpression is a term in FTS5's language.
-func termExpression(t *lexis.Term) string {
-	if t.Exact {
-		return quote(t.Whole)
-	}
-	var e string
-	switch {
-	case len(t.Pairs) > 0:
-		e = quote(strings.Join(t.Pairs, " "))
-	default:
-		e = quote(strings.Join(t.Tokens, " "))
-	}
-	if t.Whole != "" && (len(t.Tokens) > 1 || t.Whole != t.Tokens[0]) {
-		return anyOf([]string{e, quote(t.Whole)})
-	}
-	return e
-}
 
 // docs lists documents that match an expression, lowest numbers first, at most limit.
 // That is the way FTS5's lists run: the other way every page is walked twice.
@@ -99,21 +85,22 @@ func (s *Snapshot) docsBetween(expression string, low, high int64, limit int) ([
 	return s.list("SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?", expression, low, high, limit)
 }
 
+// list gives the numbers that a query gives. They cross from SQLite in one text: a row
+// each would cost as much again as finding them.
 func (s *Snapshot) list(query string, args ...any) ([]int64, error) {
-	rows, err := s.conn.Query(s.ctx, query, args...)
-	if err != nil {
+	var text sql.NullString
+	if _, err := s.conn.Row(s.ctx, "SELECT group_concat(rowid) FROM ("+query+")", args, &text); err != nil || text.String == "" {
 		return nil, err
 	}
-	defer rows.Close()
-	var out []int64
-	for rows.Next() {
-		var d int64
-		if err := rows.Scan(&d); err != nil {
+	out := make([]int64, 0, strings.Count(text.String, ",")+1)
+	for part := range strings.SplitSeq(text.String, ",") {
+		d, err := strconv.ParseInt(part, 10, 64)
+		if err != nil {
 			return nil, err
 		}
 		out = append(out, d)
 	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // Count is the number of documents a filter lets through.
@@ -206,7 +193,7 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	if none || len(terms) == 0 || s.top == 0 {
 		return found, nil
 	}
-	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, said: map[int64]bool{}, terms: terms}
+	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, said: map[int64]bool{}, terms: terms, words: map[string]*word{}}
 	if err := g.probe(); err != nil {
 		return nil, err
 	}
@@ -237,12 +224,14 @@ type gathering struct {
 	at     map[int64]int  // document -> index of its candidate
 	said   map[int64]bool // candidates known to be dialogue
 	terms  []lexis.Term
-	exprs  []string
-	rare   []int // terms with at most rareCap documents, at least one
-	many   []int // common terms, rarest first
+	words  map[string]*word // tokens looked for
+	exprs  []string         // of the terms
+	wide   []string         // of each term: what is quickly found and holds for each document of the term
+	rare   []int            // terms with at most rareCap documents, at least one
+	many   []int            // common terms, rarest first
 }
 
-func (g *gathering) add(doc int64, terms uint64, phrase bool) {
+func (g *gathering) add(doc int64, terms uint64, phrase bool) *Candidate {
 	i, ok := g.at[doc]
 	if !ok {
 		i = len(g.found.Candidates)
@@ -252,158 +241,7 @@ func (g *gathering) add(doc int64, terms uint64, phrase bool) {
 	c := &g.found.Candidates[i]
 	c.Terms |= terms
 	c.Phrase = c.Phrase || phrase
-}
-
-// probe looks for each term alone: a rare one brings all its documents.
-func (g *gathering) probe() error {
-	s := g.snap
-	for i := range g.terms {
-		e := termExpression(&g.terms[i])
-		g.exprs = append(g.exprs, e)
-		full := both(e, g.filter)
-		s.mu.Lock()
-		known, ok := s.common[full]
-		s.mu.Unlock()
-		if ok {
-			g.found.Docs[i] = known
-			g.many = append(g.many, i)
-			continue
-		}
-		docs, err := s.docs(full, rareCap+1)
-		if err != nil {
-			return err
-		}
-		if len(docs) <= rareCap {
-			g.found.Docs[i] = int64(len(docs))
-			g.found.Known |= 1 << i
-			if len(docs) > 0 {
-				g.rare = append(g.rare, i)
-			}
-			for _, d := range docs {
-				g.add(d, 1<<i, false)
-			}
-			continue
-		}
-		// As dense everywhere as at the oldest end.
-		width := docs[len(docs)-1] - docs[0] + 1
-		estimate := max(int64(float64(len(docs))*float64(s.top-s.bottom+1)/float64(width)), rareCap+1)
-		g.found.Docs[i] = estimate
-		g.many = append(g.many, i)
-		s.mu.Lock()
-		if len(s.common) >= maxCommon {
-			clear(s.common)
-		}
-		s.common[full] = estimate
-		s.mu.Unlock()
-	}
-	slices.SortStableFunc(g.many, func(a, b int) int { return cmp.Compare(g.found.Docs[a], g.found.Docs[b]) })
-	g.found.Complete = g.found.Complete && len(g.many) == 0
-	return nil
-}
-
-// phraseExpression is a phrase in FTS5's language. Of a long one the beginning has to do.
-func phraseExpression(tokens []string) string {
-	return quote(strings.Join(tokens[:min(len(tokens), maxTerms)], " "))
-}
-
-// phrase brings the documents that hold the whole query word by word, or may. FTS5 walks
-// the lists of all words of a phrase, common ones too, so documents that hold its rarest
-// words are looked for first: when they are few, their texts tell.
-func (g *gathering) phrase(q *Query) error {
-	if len(q.Phrase) < 2 {
-		return nil
-	}
-	if slices.Contains(g.found.Docs, 0) {
-		g.found.Complete = g.found.Complete || q.Exact
-		return nil
-	}
-	docs, bits, few, err := g.narrow()
-	if err != nil {
-		return err
-	}
-	if few {
-		for _, d := range docs {
-			g.add(d, bits, false)
-			g.found.Candidates[g.at[d]].Look = true
-		}
-		g.found.Complete = g.found.Complete || q.Exact
-		return nil
-	}
-	whole := both(phraseExpression(q.Phrase), g.filter)
-	if q.Exact {
-		docs, err = g.snap.docs(whole, phraseCap)
-		g.found.Complete = len(docs) < phraseCap
-		for _, d := range docs {
-			g.add(d, g.all(), false)
-		}
-	} else {
-		docs, err = g.sliced(whole, g.all())
-	}
-	for _, d := range docs {
-		g.found.Candidates[g.at[d]].Phrase = true
-	}
-	return err
-}
-
-// Bounds of what is looked for in place of a phrase.
-const (
-	rarest  = 3
-	lookCap = 16 // documents whose texts are looked at
-)
-
-// narrow lists the documents that hold the rarest terms, with the bits of those terms;
-// few is false when they are more than lookCap.
-func (g *gathering) narrow() (docs []int64, bits uint64, few bool, err error) {
-	if docs, bits, few = g.withAllRare(); few {
-		return docs, bits, true, nil
-	}
-	order := slices.Concat(g.rare, g.many)
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.found.Docs[a], g.found.Docs[b]) })
-	for n := rarest; ; n = maxTerms { // then all of them
-		n = min(n, len(order))
-		var and []string
-		for _, i := range order[:n] {
-			and = append(and, g.exprs[i])
-			bits |= 1 << i
-		}
-		docs, err = g.snap.docs(both(allOf(and), g.filter), lookCap+1)
-		if few = len(docs) <= lookCap; few || n == len(order) || err != nil {
-			return docs, bits, few, err
-		}
-	}
-}
-
-// withAllRare lists the documents that hold all rare terms, with the bits of those; few
-// is false when there is no rare term or there are more than lookCap such documents.
-func (g *gathering) withAllRare() (docs []int64, rare uint64, few bool) {
-	if len(g.rare) == 0 {
-		return nil, 0, false
-	}
-	for _, i := range g.rare {
-		rare |= 1 << i
-	}
-	for i := range g.found.Candidates {
-		if c := &g.found.Candidates[i]; c.Terms&rare == rare {
-			if docs = append(docs, c.Doc); len(docs) > lookCap {
-				return nil, 0, false
-			}
-		}
-	}
-	return docs, rare, true
-}
-
-// HoldsPhrase reports whether a document holds the tokens one after another.
-func (s *Snapshot) HoldsPhrase(doc int64, tokens []string) (bool, error) {
-	docs, err := s.docsBetween(phraseExpression(tokens), doc, doc, 1)
-	return len(docs) > 0, err
-}
-
-// all has the bits of all terms.
-func (g *gathering) all() uint64 {
-	if len(g.terms) < 64 {
-		return 1<<len(g.terms) - 1
-	}
-	return math.MaxUint64
+	return c
 }
 
 // edges brings what stands in the days that a bound of time cuts and is inside the
@@ -472,7 +310,7 @@ func (g *gathering) common(q *Query) error {
 		// Which of the rare terms' documents hold the common ones too.
 		var or []string
 		for _, i := range g.rare {
-			or = append(or, g.exprs[i])
+			or = append(or, g.wide[i])
 		}
 		base := both(anyOf(or), g.filter)
 		for _, i := range g.many {
@@ -481,7 +319,9 @@ func (g *gathering) common(q *Query) error {
 				return err
 			}
 			for _, d := range docs {
-				g.add(d, 1<<i, false)
+				if _, ok := g.at[d]; ok { // what only the wide form found is none
+					g.add(d, 1<<i, false)
+				}
 			}
 			if len(docs) < rareCap {
 				known |= 1 << i
@@ -504,7 +344,7 @@ func (g *gathering) common(q *Query) error {
 		}
 		expression := both(allOf(and), g.filter)
 		before := len(g.found.Candidates)
-		said, err := g.sliced(both(expression, dialogue), bits)
+		said, err := g.sliced(both(expression, dialogue), bits, math.MaxInt)
 		if err != nil {
 			return err
 		}
@@ -512,7 +352,7 @@ func (g *gathering) common(q *Query) error {
 			g.said[d] = true
 		}
 		if len(g.found.Candidates)-before < want {
-			if _, err := g.sliced(expression, bits); err != nil {
+			if _, err := g.sliced(expression, bits, math.MaxInt); err != nil {
 				return err
 			}
 		}
@@ -525,8 +365,9 @@ func (g *gathering) common(q *Query) error {
 
 // sliced brings documents from slices over all numbers, which grow with time of
 // reading and, within a rebuild, with time of writing: the newest ones of the newest
-// slice, some of each other one. Slices grow towards the past.
-func (g *gathering) sliced(expression string, bits uint64) (got []int64, err error) {
+// slice, some of each other one. Slices grow towards the past; those left when there are
+// enough documents are not looked at.
+func (g *gathering) sliced(expression string, bits uint64, enough int) (got []int64, err error) {
 	s := g.snap
 	bring := func(docs []int64, err error) error {
 		for _, d := range docs {
@@ -545,7 +386,7 @@ func (g *gathering) sliced(expression string, bits uint64) (got []int64, err err
 	}
 	for range timeSlices {
 		top, width = top-width, 3*width
-		if top < s.bottom {
+		if top < s.bottom || len(got) >= enough {
 			break
 		}
 		if err := bring(s.docsBetween(expression, max(s.bottom, top-width+1), top, sliceCap)); err != nil {
@@ -553,104 +394,6 @@ func (g *gathering) sliced(expression string, bits uint64) (got []int64, err err
 		}
 	}
 	return got, nil
-}
-
-// byTime brings the documents nearest to one end of time: those that hold all terms
-// and, when they are too few, those that hold any.
-func (g *gathering) byTime(q *Query) error {
-	var present []string
-	missing := false
-	for i, e := range g.exprs {
-		if g.found.Docs[i] > 0 {
-			present = append(present, e)
-		} else {
-			missing = true
-		}
-	}
-	if len(present) == 0 {
-		return nil
-	}
-	if q.Exact && len(q.Phrase) > 1 {
-		if missing {
-			return nil
-		}
-		_, err := g.days(both(phraseExpression(q.Phrase), g.filter), q)
-		return err
-	}
-	got := 0
-	if !missing {
-		var err error
-		if got, err = g.days(both(allOf(present), g.filter), q); err != nil {
-			return err
-		}
-	}
-	if got < q.Enough && (missing || len(present) > 1) {
-		_, err := g.days(both(anyOf(present), g.filter), q)
-		return err
-	}
-	g.found.Complete = g.found.Complete && len(present) == 1
-	return nil
-}
-
-// days walks months, and days within a month, from one end of time until it has
-// enough.
-func (g *gathering) days(expression string, q *Query) (int, error) {
-	s := g.snap
-	months := slices.Clone(s.months)
-	if q.Order == Oldest {
-		slices.Reverse(months)
-	}
-	slices.SortStableFunc(months, func(a, b int64) int { // spans without a time come last
-		return cmp.Compare(b2i(a == 0), b2i(b == 0))
-	})
-	got := 0
-	for i, m := range months {
-		inMonth := both(expression, quote(monthToken(m)))
-		docs, err := s.docs(inMonth, dayCap+1)
-		if err != nil {
-			return 0, err
-		}
-		if len(docs) <= dayCap || m == 0 {
-			g.found.Complete = g.found.Complete && len(docs) <= dayCap
-			n, err := g.keep(docs, &q.Filter)
-			if err != nil {
-				return 0, err
-			}
-			got += n
-		} else {
-			g.found.Complete = false
-			first, last := dayOf(monthStart(m)), dayOf(monthStart(m+1)-1)
-			for d := first; d <= last && got < q.Want; d++ {
-				day := d
-				if q.Order == Newest {
-					day = last - (d - first)
-				}
-				docs, err := s.docs(both(expression, quote(dayToken(day))), dayCap)
-				if err != nil {
-					return 0, err
-				}
-				n, err := g.keep(docs, &q.Filter)
-				if err != nil {
-					return 0, err
-				}
-				got += n
-			}
-		}
-		if got >= q.Want {
-			g.found.Complete = g.found.Complete && i == len(months)-1
-			break
-		}
-	}
-	return got, nil
-}
-
-// keep takes documents that are inside the bounds and says how many they are.
-func (g *gathering) keep(docs []int64, f *Filter) (int, error) {
-	docs, err := g.inside(docs, f)
-	for _, d := range docs {
-		g.add(d, 0, false)
-	}
-	return len(docs), err
 }
 
 func b2i(b bool) int {
@@ -673,7 +416,7 @@ func (g *gathering) order(want int) error {
 		c := &found[i]
 		var w float64
 		for k := range weight {
-			if c.Terms>>k&1 == 1 {
+			if (c.Terms|c.Maybe)>>k&1 == 1 {
 				w += weight[k]
 			}
 		}
@@ -700,7 +443,7 @@ func (g *gathering) dialogue(scores map[int64]float64, want int) error {
 		c := &g.found.Candidates[i]
 		switch w := scores[c.Doc]; {
 		case w > best || ties == 0:
-			best, ties, bits = w, 1, c.Terms
+			best, ties, bits = w, 1, c.Terms|c.Maybe
 		case w == best:
 			ties++
 		}

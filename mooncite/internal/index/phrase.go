@@ -1,0 +1,128 @@
+package index
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// phraseExpression is a phrase in FTS5's language. Of a long one the beginning has to do.
+func phraseExpression(tokens []string) string {
+	return quote(strings.Join(tokens[:min(len(tokens), maxTerms)], " "))
+}
+
+// phrase brings the documents that hold the whole query word by word, or may. FTS5 walks
+// the lists of all words of a phrase, common ones too, so documents that hold its rarest
+// words are looked for first: when they are few, their texts tell.
+func (g *gathering) phrase(q *Query) error {
+	if len(q.Phrase) < 2 {
+		return nil
+	}
+	if slices.Contains(g.found.Docs, 0) {
+		g.found.Complete = g.found.Complete || q.Exact
+		return nil
+	}
+	docs, bits, few, err := g.narrow(q.Phrase)
+	if err != nil {
+		return err
+	}
+	if few {
+		for _, d := range docs {
+			g.add(d, bits, false).Look = true
+		}
+		g.found.Complete = g.found.Complete || q.Exact
+		return nil
+	}
+	whole := both(phraseExpression(q.Phrase), g.filter)
+	if !q.Exact {
+		docs, err = g.sliced(whole, g.all(), 2*q.Want)
+	} else if docs, err = g.snap.docs(whole, phraseCap); err == nil {
+		g.found.Complete = len(docs) < phraseCap
+	}
+	for _, d := range docs {
+		g.add(d, g.all(), true)
+	}
+	return err
+}
+
+// What is looked for in place of a phrase.
+const (
+	rarest = 3 // so many of its rarest terms
+	window = 3 // so many tokens that follow each other
+)
+
+// narrow lists documents among which all are that hold a phrase, with the bits of terms
+// they hold; few is false when there are more than lookCap.
+func (g *gathering) narrow(phrase []string) (docs []int64, bits uint64, few bool, err error) {
+	if docs, few = g.withAllRare(); few {
+		return docs, 0, true, nil
+	}
+	order := slices.Concat(g.rare, g.many)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.found.Docs[a], g.found.Docs[b]) })
+	var and []string
+	for _, i := range order[:min(rarest, len(order))] {
+		and = append(and, g.wide[i])
+		if g.wide[i] == g.exprs[i] {
+			bits |= 1 << i
+		}
+	}
+	docs, err = g.snap.docs(both(allOf(and), g.filter), lookCap+1)
+	if few = len(docs) <= lookCap; few || len(phrase) <= window || err != nil {
+		return docs, bits, few, err
+	}
+	docs, err = g.snap.docs(both(phraseExpression(g.rarestRun(phrase)), g.filter), lookCap+1)
+	return docs, 0, len(docs) <= lookCap, err
+}
+
+// rarestRun is the run of tokens of which the fewest documents hold one.
+func (g *gathering) rarestRun(tokens []string) []string {
+	best, least := 0, int64(math.MaxInt64)
+	for i := 0; i+window <= len(tokens); i++ {
+		var sum int64
+		for _, t := range tokens[i : i+window] {
+			if w := g.words[quote(t)]; w != nil {
+				sum += w.n
+			} else {
+				sum += g.snap.spans // a stop word
+			}
+		}
+		if sum < least {
+			best, least = i, sum
+		}
+	}
+	return tokens[best : best+window]
+}
+
+// withAllRare lists the documents that hold, or may hold, all rare terms; few is false when there is no rare term or there are more than lookCap such documents.
+func (g *gathering) withAllRare() (docs []int64, few bool) {
+	if len(g.rare) == 0 {
+		return nil, false
+	}
+	var rare uint64
+	for _, i := range g.rare {
+		rare |= 1 << i
+	}
+	for i := range g.found.Candidates {
+		if c := &g.found.Candidates[i]; (c.Terms|c.Maybe)&rare == rare {
+			if docs = append(docs, c.Doc); len(docs) > lookCap {
+				return nil, false
+			}
+		}
+	}
+	return docs, true
+}
+
+// HoldsPhrase reports whether a document holds the tokens one after another.
+func (s *Snapshot) HoldsPhrase(doc int64, tokens []string) (bool, error) {
+	docs, err := s.docsBetween(phraseExpression(tokens), doc, doc, 1)
+	return len(docs) > 0, err
+}
+
+// all has the bits of all terms.
+func (g *gathering) all() uint64 {
+	if len(g.terms) < 64 {
+		return 1<<len(g.terms) - 1
+	}
+	return math.MaxUint64
+}

@@ -1,0 +1,181 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"localmcp/mooncite/internal/lexis"
+)
+
+// termExpression is a term in FTS5's language.
+func termExpression(t *lexis.Term) string {
+	if t.Exact {
+		return quote(t.Whole)
+	}
+	e := quote(strings.Join(parts(t), " "))
+	if hasWhole(t) {
+		return anyOf([]string{e, quote(t.Whole)})
+	}
+	return e
+}
+
+// parts are the tokens that follow each other where a term stands.
+func parts(t *lexis.Term) []string {
+	if len(t.Pairs) > 0 {
+		return t.Pairs
+	}
+	return t.Tokens
+}
+
+// hasWhole reports whether a term can also be shown by one token of its own.
+func hasWhole(t *lexis.Term) bool {
+	return t.Whole != "" && (len(t.Tokens) > 1 || t.Whole != t.Tokens[0])
+}
+
+// Holds reports whether a document holds a term.
+func (s *Snapshot) Holds(doc int64, t *lexis.Term) (bool, error) {
+	docs, err := s.docsBetween(termExpression(t), doc, doc, 1)
+	return len(docs) > 0, err
+}
+
+// A word is what is known of one token, or of an expression.
+type word struct {
+	docs []int64 // all documents, if it is rare
+	n    int64   // how many; estimated if it is common
+}
+
+func (w *word) rare() bool { return w.n <= rareCap }
+
+// word looks for an expression inside the filter. Common ones are remembered with the
+// index.
+func (g *gathering) word(expression string) (*word, error) {
+	if w := g.words[expression]; w != nil {
+		return w, nil
+	}
+	s, full := g.snap, both(expression, g.filter)
+	s.mu.Lock()
+	n, ok := s.common[full]
+	s.mu.Unlock()
+	w := &word{n: n}
+	if !ok {
+		docs, err := s.docs(full, rareCap+1)
+		if err != nil {
+			return nil, err
+		}
+		if w.n = int64(len(docs)); w.rare() {
+			w.docs = docs
+		} else {
+			// As dense everywhere as at the oldest end.
+			width := docs[len(docs)-1] - docs[0] + 1
+			w.n = max(int64(float64(len(docs))*float64(s.top-s.bottom+1)/float64(width)), rareCap+1)
+			s.mu.Lock()
+			if len(s.common) >= maxCommon {
+				clear(s.common)
+			}
+			s.common[full] = w.n
+			s.mu.Unlock()
+		}
+	}
+	g.words[expression] = w
+	return w, nil
+}
+
+// probe looks for each term alone: a rare one brings all its documents.
+func (g *gathering) probe() error {
+	for i := range g.terms {
+		if err := g.probeTerm(i); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(g.many, func(a, b int) int { return cmp.Compare(g.found.Docs[a], g.found.Docs[b]) })
+	g.found.Complete = g.found.Complete && len(g.many) == 0
+	return nil
+}
+
+func (g *gathering) probeTerm(i int) error {
+	t := &g.terms[i]
+	e, whole := quote(strings.Join(parts(t), " ")), &word{}
+	if t.Exact || hasWhole(t) {
+		var err error
+		if whole, err = g.word(quote(t.Whole)); err != nil {
+			return err
+		}
+		switch {
+		case t.Exact:
+			e = quote(t.Whole)
+		case whole.n > 0: // most words are no whole of several parts, and one list is read quicker than two
+			e = anyOf([]string{e, quote(t.Whole)})
+		}
+	}
+	wide, docs, few, err := g.rarestParts(t)
+	if err != nil {
+		return err
+	}
+	if whole.n > 0 || wide == "" {
+		wide = e
+	}
+	g.exprs, g.wide = append(g.exprs, e), append(g.wide, wide)
+	if few && whole.rare() {
+		g.found.Docs[i] = int64(len(docs) + len(whole.docs))
+		for _, d := range docs {
+			g.add(d, 0, false).Maybe |= 1 << i
+		}
+		g.know(i, whole.docs)
+		return nil
+	}
+	w, err := g.word(e)
+	if err != nil {
+		return err
+	}
+	g.found.Docs[i] = w.n
+	if !w.rare() {
+		g.many = append(g.many, i)
+		return nil
+	}
+	g.know(i, w.docs)
+	return nil
+}
+
+// know takes the documents of a rare term.
+func (g *gathering) know(i int, docs []int64) {
+	g.found.Known |= 1 << i
+	if g.found.Docs[i] > 0 {
+		g.rare = append(g.rare, i)
+	}
+	for _, d := range docs {
+		c := g.add(d, 1<<i, false)
+		c.Maybe &^= 1 << i
+	}
+}
+
+// rarestParts looks for the parts of a term of several one by one: FTS5 walks the lists
+// of all parts of a phrase to the end, common ones too. The documents of all rare parts
+// may hold the term; few is false when they are more than lookCap or there is no rare
+// part. wide is the rarest part.
+func (g *gathering) rarestParts(t *lexis.Term) (wide string, docs []int64, few bool, err error) {
+	if t.Exact || len(parts(t)) < 2 {
+		return "", nil, false, nil
+	}
+	least, first := int64(0), true
+	for _, p := range parts(t) {
+		w, err := g.word(quote(p))
+		if err != nil {
+			return "", nil, false, err
+		}
+		if wide == "" || w.n < least {
+			wide, least = quote(p), w.n
+		}
+		switch {
+		case !w.rare():
+		case first:
+			docs, first = slices.Clone(w.docs), false
+		default:
+			docs = slices.DeleteFunc(docs, func(d int64) bool {
+				_, ok := slices.BinarySearch(w.docs, d)
+				return !ok
+			})
+		}
+	}
+	return wide, docs, !first && len(docs) <= lookCap, nil
+}
