@@ -130,6 +130,7 @@ type judge struct {
 	weights []float64 // of the terms
 	tokens  *lexis.Tokenizer
 	buf     []byte
+	sieve   *lexis.Sieve
 	needles [][2][]byte // of each term: among running tokens, among extras
 	joined  []byte      // the phrase among running tokens
 }
@@ -140,8 +141,10 @@ const readAtMost = 64 << 10
 
 func newJudge(w *wanted) *judge {
 	j := &judge{wanted: w, tokens: takeTokenizer()}
+	tokens := slices.Clone(w.phrase)
 	for i := range w.terms {
 		t := &w.terms[i]
+		tokens = append(append(tokens, t.Tokens...), t.Whole)
 		j.weights = append(j.weights, 1)
 		var needle [2][]byte
 		if !t.Exact {
@@ -152,6 +155,7 @@ func newJudge(w *wanted) *judge {
 		}
 		j.needles = append(j.needles, needle)
 	}
+	j.sieve = lexis.NewSieve(tokens)
 	if len(w.phrase) > 0 {
 		j.joined = []byte(" " + strings.Join(w.phrase, " ") + " ")
 	}
@@ -162,57 +166,43 @@ func newJudge(w *wanted) *judge {
 func (j *judge) close() { giveTokenizer(j.tokens) }
 
 // BM25's constants: how fast repetition saturates, how much length counts, and the
-// tokens and bytes of a usual span.
+// tokens of a usual span.
 const (
 	saturation  = 1.2
 	lengthShare = 0.6
 	usualTokens = 160
-	tokenBytes  = 7
 )
 
-// weigh judges a hit's text. known are the terms the index is sure of; sure says that
-// it is sure of all the others too, that the text lacks them. Then the text is not
-// taken apart.
-func (j *judge) weigh(h *hit, known uint64, phrase, sure bool) {
+// weigh judges a hit's text. known are the terms that the index found in it, phrase that
+// it found the phrase: they tell of what lies behind the part that is read.
+func (j *judge) weigh(h *hit, known uint64, phrase bool) {
 	h.matched, h.score, h.at, h.exact = 0, 0, -1, notExact
-	words := false
-	if sure {
-		lower := strings.ToLower(h.text)
-		for i := range j.terms {
-			if known>>i&1 == 1 {
-				j.count(h, i, max(1, strings.Count(lower, j.terms[i].Text)), len(h.text)/tokenBytes)
+	text, long := h.text, len(h.text) > readAtMost
+	if long {
+		text = strings.ToValidUTF8(text[:readAtMost], "")
+	}
+	var n int
+	j.buf, n = j.tokens.Sieved(append(j.buf[:0], ' '), text, j.sieve)
+	j.buf = append(j.buf, ' ')
+	for i := range j.terms {
+		tf := 0
+		for _, needle := range j.needles[i] {
+			if needle != nil {
+				tf = max(tf, bytes.Count(j.buf, needle))
 			}
 		}
-		words = phrase
-	} else {
-		text := h.text
-		if len(text) > readAtMost {
-			text = strings.ToValidUTF8(text[:readAtMost], "")
+		if tf == 0 && long && known>>i&1 == 1 {
+			tf = 1
 		}
-		var n int
-		j.buf, n = j.tokens.Document(append(j.buf[:0], ' '), text)
-		j.buf = append(j.buf, ' ')
-		for i := range j.terms {
-			tf := 0
-			for _, needle := range j.needles[i] {
-				if needle != nil {
-					tf = max(tf, bytes.Count(j.buf, needle))
-				}
-			}
-			if tf == 0 && known>>i&1 == 1 && len(h.text) > readAtMost {
-				tf = 1
-			}
-			if tf > 0 {
-				j.count(h, i, tf, n)
-			}
+		if tf > 0 {
+			j.count(h, i, tf, n)
 		}
-		words = len(j.phrase) > 0 && bytes.Contains(j.buf, j.joined) || phrase && len(h.text) > readAtMost
 	}
 	if len(j.terms) > 0 {
 		h.coverage = float64(bits.OnesCount64(h.matched)) / float64(len(j.terms))
 	}
-	words = words || len(j.phrase) == 1 && h.matched != 0
-	if words || len(j.phrase) == 0 || len(h.text) > readAtMost {
+	words := len(j.phrase) > 0 && bytes.Contains(j.buf, j.joined) || long && phrase || len(j.phrase) == 1 && h.matched != 0
+	if words || len(j.phrase) == 0 || long {
 		if h.at = j.find(h.text); h.at >= 0 {
 			h.exact = textExact
 		} else if words && len(j.phrase) > 1 {

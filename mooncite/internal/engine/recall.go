@@ -381,9 +381,8 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 	seen := map[int64]bool{}
 	for _, h := range g.hits {
 		seen[h.doc] = true
-		j.weigh(h, 0, false, false)
+		j.weigh(h, 0, false)
 	}
-	all := uint64(1)<<len(p.terms) - 1 // shifted out entirely for 64 terms: then all bits
 	most := 2 * max(want, defaultLimit)
 	onlyPhrase := p.quoted && len(p.phrase) > 1 && p.order == index.ByStrength
 	weighed := map[string]*hit{} // copies of a turn are weighed once
@@ -426,8 +425,7 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 		if k := weighed[h.text]; k != nil {
 			h.exact, h.at, h.matched, h.coverage, h.score = k.exact, k.at, k.matched, k.coverage, k.score
 		} else {
-			sure := p.order == index.ByStrength && !c.Look && c.Maybe == 0 && (found.Known|c.Terms)&all == all
-			j.weigh(h, c.Terms, c.Phrase, sure)
+			j.weigh(h, c.Terms, c.Phrase)
 			// A quoted word is found in its other forms too, as each word of a phrase is.
 			if h.exact == notExact && (p.quoted && len(p.phrase) != 1 || h.matched == 0) {
 				continue

@@ -216,7 +216,7 @@ func FuzzParseQuery(f *testing.F) {
 		j := newJudge(w)
 		defer j.close()
 		h := &hit{text: query}
-		j.weigh(h, 0, false, false)
+		j.weigh(h, 0, false)
 		j.locate(h)
 		if h.at < -1 || h.at > len(query) {
 			t.Errorf("the match is at %d of %d", h.at, len(query))

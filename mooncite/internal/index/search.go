@@ -58,9 +58,6 @@ type Candidate struct {
 type Found struct {
 	Candidates []Candidate // best guesses first, each document once
 	Docs       []int64     // by term: how many documents hold or may hold it, estimated above rareCap
-	// Known has the bits of terms of which it is known for every candidate whether it
-	// holds or may hold them: a bit that is in neither of the candidate's means that it does not.
-	Known uint64
 	// Complete says that every document that holds any term, or with Exact the
 	// phrase, is among the candidates.
 	Complete bool
@@ -199,7 +196,6 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	}
 	if q.Order != ByStrength {
 		found.Complete = len(terms) == len(q.Terms) // the walk says so where it ends early
-		found.Known = 0                             // nor does it say which terms a document holds
 		if err := g.byTime(q); err != nil {
 			return nil, err
 		}
@@ -305,7 +301,6 @@ func (g *gathering) common(q *Query) error {
 		return nil // only what holds the phrase answers
 	}
 	want := q.Want
-	var known uint64
 	if len(g.rare) > 0 && len(g.found.Candidates) > want {
 		// Which of the rare terms' documents hold the common ones too.
 		var or []string
@@ -323,13 +318,9 @@ func (g *gathering) common(q *Query) error {
 					g.add(d, 1<<i, false)
 				}
 			}
-			if len(docs) < rareCap {
-				known |= 1 << i
-			}
 		}
 	}
 	if len(g.rare) > 0 && len(g.found.Candidates) >= want {
-		g.found.Known |= known
 		return nil // what holds no rare term is not wanted
 	}
 	// All common terms together, in dialogue first; then, while that is too little,

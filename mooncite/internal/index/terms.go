@@ -139,7 +139,6 @@ func (g *gathering) probeTerm(i int) error {
 
 // know takes the documents of a rare term.
 func (g *gathering) know(i int, docs []int64) {
-	g.found.Known |= 1 << i
 	if g.found.Docs[i] > 0 {
 		g.rare = append(g.rare, i)
 	}

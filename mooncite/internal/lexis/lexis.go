@@ -35,6 +35,7 @@ type Tokenizer struct {
 	extras []byte // extra tokens, each behind a space
 	n      int    // running tokens so far
 	stems  []stem
+	sieve  *Sieve // nil: every word is taken
 }
 
 // A stem is how one remembered word is cut: keep of its bytes, then tail. Words are
@@ -57,8 +58,13 @@ const (
 // of running tokens.
 func (t *Tokenizer) Document(dst []byte, text string) ([]byte, int) {
 	t.out, t.extras, t.n = slices.Grow(dst, len(text)+len(text)/4+64), t.extras[:0], 0
+	return t.document(text)
+}
+
+func (t *Tokenizer) document(text string) ([]byte, int) {
 	t.walk(text)
-	dst, t.out = t.out, nil
+	dst := t.out
+	t.out = nil
 	if len(t.extras) > 0 {
 		dst = append(append(append(dst, ' '), mark...), t.extras...)
 	}
@@ -107,7 +113,11 @@ func (t *Tokenizer) walk(text string) {
 			case camel&upper != 0:
 				t.camel(text, i, j)
 			default:
-				t.part(text[i:j], seen)
+				if t.sieve == nil || t.sieve.may(text[i:j]) {
+					t.part(text[i:j], seen)
+				} else {
+					t.leave()
+				}
 				if j < len(text) && (text[j] == '+' || text[j] == '#') {
 					t.signed(text, i, j)
 				}
