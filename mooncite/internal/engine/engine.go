@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"localmcp/internal/fault"
@@ -56,6 +57,8 @@ type Engine struct {
 	seeded  int64      // publication that the watches know
 	job     *job       // the last one; running or done
 	last    lastRun
+
+	calm atomic.Pointer[freshness] // what the last look found that found nothing to read
 }
 
 // lastRun is what became of the last refresh and rebuild.

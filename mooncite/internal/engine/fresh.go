@@ -34,8 +34,10 @@ type freshness struct {
 	groups   []ErrorGroup
 	problems []Problem
 	links    int64
-	waiting  int  // files with changes that are not read
-	job      *job // the work that is reading them, if the request did not wait for its end
+	number   int64 // publication of the index that the files were compared with
+	calm     bool  // nothing had to be read
+	waiting  int   // files with changes that are not read
+	job      *job  // the work that is reading them, if the request did not wait for its end
 }
 
 func (f *freshness) authorized(o evidence.Origin, digest string) bool {
@@ -90,6 +92,8 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 	work.list = list
 	if work.empty() {
 		e.note(unchanged)
+		f.calm = true
+		e.calm.Store(f)
 		return f, nil
 	}
 	j := e.start(work)
@@ -105,6 +109,53 @@ func (e *Engine) fresh(ctx context.Context, budget time.Duration, quick bool) (*
 		f.trouble(j.err)
 	}
 	return f, nil
+}
+
+// same reports whether nothing had to be read in both of two looks, and they found the same.
+func (f *freshness) same(g *freshness) bool {
+	return f.calm && g.calm && f.number == g.number && f.links == g.links &&
+		slices.Equal(f.groups, g.groups) && slices.Equal(f.problems, g.problems) &&
+		slices.EqualFunc(f.roots, g.roots, func(a, b source.Root) bool {
+			return a.Registration == b.Registration && a.Digest == b.Digest && a.State == b.State
+		})
+}
+
+// ahead answers from the index while it is still being looked whether that is what the
+// files hold; most times it is. answer is called with each freshness to answer by and
+// says from which publication it did; the last call counts.
+func (e *Engine) ahead(ctx context.Context, answer func(*freshness) (number int64, err error)) error {
+	guess := e.calm.Load()
+	if guess == nil {
+		f, err := e.fresh(ctx, e.patience, false)
+		if err != nil {
+			return err
+		}
+		_, err = answer(f)
+		return err
+	}
+	type look struct {
+		f   *freshness
+		err error
+	}
+	looked := make(chan look, 1)
+	go func() {
+		var l look
+		l.err = contained("looking for changes", func() (err error) {
+			l.f, err = e.fresh(ctx, e.patience, false)
+			return err
+		})
+		looked <- l
+	}()
+	number, err := answer(guess)
+	l := <-looked
+	switch {
+	case l.err != nil:
+		return l.err
+	case err == nil && number == l.f.number && l.f.same(guess):
+		return nil
+	}
+	_, err = answer(l.f)
+	return err
 }
 
 // trouble notes that newer text could not be put into the index; what was there
@@ -188,6 +239,7 @@ func (e *Engine) look(ctx context.Context, set source.Set, f *freshness) ([]todo
 		}
 		e.reportOn(w, f)
 	}
+	f.number = e.seeded
 	e.users++
 	return list, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -126,16 +125,13 @@ func (e *Engine) start(w work) *job {
 }
 
 // run does a job's work. A panic ends the job, not the server.
-func (e *Engine) run(j *job) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic while reading histories: %v\n%s", p, debug.Stack())
+func (e *Engine) run(j *job) error {
+	return contained("reading histories", func() error {
+		if j.rebuild {
+			return e.runRebuild(e.life, j)
 		}
-	}()
-	if j.rebuild {
-		return e.runRebuild(e.life, j)
-	}
-	return e.runRefresh(e.life, j)
+		return e.runRefresh(e.life, j)
+	})
 }
 
 // yieldFor gives the scheduler more threads than cores while much is read, so that

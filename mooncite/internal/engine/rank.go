@@ -162,6 +162,13 @@ func newJudge(w *wanted) *judge {
 	return j
 }
 
+// twin is a judge of the same query for another goroutine.
+func (j *judge) twin() *judge {
+	t := *j
+	t.tokens, t.buf = takeTokenizer(), nil
+	return &t
+}
+
 // close gives back what the judge borrowed.
 func (j *judge) close() { giveTokenizer(j.tokens) }
 
@@ -221,7 +228,7 @@ func (j *judge) count(h *hit, term, tf, n int) {
 // find returns where text holds the exact text, or -1. Only a text in which white space
 // differs has to be folded whole.
 func (j *judge) find(text string) int {
-	if lower := strings.ToLower(text); len(lower) == len(text) {
+	if lower := lowerCase(text); len(lower) == len(text) {
 		f := fold{text: lower}
 		if at := f.find(j.exact); at >= 0 {
 			return at

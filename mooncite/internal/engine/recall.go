@@ -19,6 +19,7 @@ const (
 	defaultLimit = 5
 	maxLimit     = 20
 	maxOffset    = 200 // how far paging reaches
+	lookedAt     = 32  // texts read at a time in an order of time
 	passedOver   = 256 // candidates looked at beyond them: echoes, copies, other forms
 )
 
@@ -80,11 +81,17 @@ func (e *Engine) Recall(ctx context.Context, in RecallIn) (RecallOut, error) {
 		return out.invalid(in, meaning), nil
 	}
 	out.LexicalTerms, out.offset, out.first = plan.names(), plan.offset, plan.first
-	f, err := e.fresh(ctx, e.patience, false)
-	if err != nil {
-		return out.unavailable(err), nil
-	}
-	err = e.read(ctx, f, func(v *view) error { return plan.search(v, &out) })
+	blank := out
+	err := e.ahead(ctx, func(f *freshness) (number int64, err error) {
+		out = blank
+		err = e.read(ctx, f, func(v *view) error {
+			if v.snap != nil {
+				number = v.snap.Number()
+			}
+			return plan.clone().search(v, &out)
+		})
+		return number, err
+	})
 	var bad *scopeError
 	switch {
 	case errors.As(err, &bad):
@@ -111,6 +118,12 @@ type recallPlan struct {
 	order  index.Order
 	offset int
 	first  int // limit of the first page
+}
+
+// clone gives a plan of its own to one search.
+func (p *recallPlan) clone() *recallPlan {
+	c := *p
+	return &c
 }
 
 // planRecall checks what needs no index. meaning is not "" when the scope is invalid.
@@ -376,66 +389,130 @@ func (p *recallPlan) gather(v *view, j *judge, want int) (*gathered, error) {
 	}
 }
 
-// weighAll reads and weighs candidates.
+// weighAll reads and weighs candidates, some at a time.
 func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found, want int) error {
 	seen := map[int64]bool{}
 	for _, h := range g.hits {
 		seen[h.doc] = true
 		j.weigh(h, 0, false)
 	}
-	most := 2 * max(want, defaultLimit)
-	onlyPhrase := p.quoted && len(p.phrase) > 1 && p.order == index.ByStrength
-	weighed := map[string]*hit{} // copies of a turn are weighed once
-	for i := range found.Candidates {
-		c := &found.Candidates[i]
-		if p.order == index.ByStrength && (len(weighed) >= most || i >= most+passedOver && len(g.hits) < most) {
+	byStrength := p.order == index.ByStrength
+	most := 2 * max(want, defaultLimit) // besides what may hold the phrase
+	onlyPhrase := p.quoted && len(p.phrase) > 1 && byStrength
+	weighed := map[string]*hit{} // copies of a turn count once
+	for i := 0; i < len(found.Candidates); {
+		if byStrength && !found.Candidates[i].Look && (len(weighed) >= most || i >= most+passedOver && len(g.hits) < most) {
 			g.partly = len(weighed) < most
 			break
 		}
-		if seen[c.Doc] || onlyPhrase && !c.Phrase && !c.Look {
-			continue
+		room := max(most-len(weighed), 2)
+		if !byStrength {
+			room = lookedAt
 		}
-		h, err := v.hit(c.Doc)
+		var some []*index.Candidate
+		for ; i < len(found.Candidates) && len(some) < room; i++ {
+			if c := &found.Candidates[i]; !seen[c.Doc] && (!onlyPhrase || c.Phrase || c.Look) {
+				some = append(some, c)
+			}
+		}
+		hits, err := p.look(v, j, some)
 		if err != nil {
 			return err
 		}
-		if h != nil && (h.span.Hidden || len(h.text) > readAtMost) { // its text cannot tell
-			if holds, err := p.settle(v, c); err != nil || !holds {
-				if err != nil {
-					return err
-				}
+		for k, h := range hits {
+			if h == nil || h.span.Gone {
 				continue
 			}
-		}
-		switch {
-		case h == nil || h.span.Gone || onlyPhrase && !c.Phrase && !c.Look:
-			continue
-		case h.span.Hidden:
-			if p.inTime(h.span.Time) || h.span.Role == evidence.Unknown {
-				g.traces = true
-				g.hidden = g.hidden || p.order != index.ByStrength || p.hiddenMatters(c)
+			c := some[k]
+			if !toldByText(h) {
+				if holds, err := p.settle(v, c); err != nil || !holds {
+					if err != nil {
+						return err
+					}
+					continue
+				}
 			}
-			continue
-		case !p.inTime(h.span.Time):
-			continue
-		case h.echo:
-			g.echoes++
-			continue
-		}
-		if k := weighed[h.text]; k != nil {
-			h.exact, h.at, h.matched, h.coverage, h.score = k.exact, k.at, k.matched, k.coverage, k.score
-		} else {
-			j.weigh(h, c.Terms, c.Phrase)
+			switch {
+			case onlyPhrase && !c.Phrase && !c.Look:
+				continue
+			case h.span.Hidden:
+				if p.inTime(h.span.Time) || h.span.Role == evidence.Unknown {
+					g.traces = true
+					g.hidden = g.hidden || !byStrength || p.hiddenMatters(c)
+				}
+				continue
+			case !p.inTime(h.span.Time):
+				continue
+			case h.echo:
+				g.echoes++
+				continue
+			}
+			if !toldByText(h) {
+				j.weigh(h, c.Terms, c.Phrase)
+			}
 			// A quoted word is found in its other forms too, as each word of a phrase is.
 			if h.exact == notExact && (p.quoted && len(p.phrase) != 1 || h.matched == 0) {
 				continue
 			}
 			weighed[h.text] = h
+			g.hits = append(g.hits, h)
 		}
-		g.hits = append(g.hits, h)
 	}
 	g.partly = g.partly || !found.Complete
 	return nil
+}
+
+// toldByText reports whether a hit's text alone tells what it holds.
+func toldByText(h *hit) bool { return !h.span.Hidden && len(h.text) <= readAtMost }
+
+// look reads candidates' texts and weighs those that tell all: unpacking and weighing
+// take longest, so another goroutine helps. A hit is nil when there is none any more.
+func (p *recallPlan) look(v *view, j *judge, some []*index.Candidate) ([]*hit, error) {
+	hits := make([]*hit, len(some))
+	read := func(j *judge, k int) error {
+		h := hits[k]
+		err := h.read()
+		if err == nil && toldByText(h) {
+			j.weigh(h, 0, false)
+		}
+		return err
+	}
+	todo := make(chan int, len(some))
+	helped := make(chan error, 1)
+	help := len(some) > 1
+	if help {
+		twin := j.twin()
+		go func() {
+			helped <- contained("reading texts", func() (err error) {
+				defer twin.close()
+				for k := range todo {
+					if err == nil {
+						err = read(twin, k)
+					}
+				}
+				return err
+			})
+		}()
+	}
+	var err error
+	for k, c := range some {
+		if hits[k], err = v.bare(c.Doc); err != nil {
+			break
+		}
+		if hits[k] != nil {
+			todo <- k
+		}
+	}
+	close(todo)
+	for k := range todo {
+		if err == nil {
+			err = read(j, k)
+		}
+	}
+	if help {
+		err = errors.Join(err, <-helped)
+	}
+	return hits, err
 }
 
 // settle asks the index what a candidate's text cannot tell. holds is false when it

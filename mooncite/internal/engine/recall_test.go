@@ -415,6 +415,34 @@ func TestRareAmongMany(t *testing.T) {
 	}
 }
 
+// A phrase is found among texts that hold the same words, however many they are, and a
+// path among those that hold its parts.
+func TestPhraseAmongItsWords(t *testing.T) {
+	for _, n := range []int{3, 13, 16, 40, 300, 700} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			w := newWorld(t)
+			w.many(n+2, func(i int) string {
+				switch i {
+				case 1:
+					return "the harbor crane lifts slowly"
+				case 2:
+					return "see src/crane/lift/harbor.go for it"
+				}
+				return fmt.Sprintf("lifts, slowly, by harbor.go of the crane in src: %d", i)
+			})
+			for query, want := range map[string]string{"harbor crane lifts slowly": "the harbor crane lifts slowly", `"crane lifts slowly"`: "the harbor crane lifts slowly",
+				"src/crane/lift/harbor.go": "see src/crane/lift/harbor.go for it"} {
+				if out := w.recall(query); len(out.Candidates) == 0 || out.Candidates[0].Excerpt != want {
+					t.Errorf("%s: %q", query, excerpts(out))
+				}
+			}
+			if out := w.recall(`"slowly lifts crane"`); out.Outcome != engine.NoMatch || !out.Conclusive {
+				t.Errorf("%s", out.Text())
+			}
+		})
+	}
+}
+
 // A query of a thousand words is a query.
 func TestLongQuery(t *testing.T) {
 	w := newWorld(t)

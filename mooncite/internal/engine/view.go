@@ -70,8 +70,17 @@ func (v *view) authorized(o evidence.Origin, root string) bool { return v.fresh.
 
 // hit reads a document; nil when it is not there or not authorized any more.
 func (v *view) hit(doc int64) (*hit, error) {
-	sp, text, ok, err := v.snap.Span(doc)
-	if err != nil || !ok {
+	h, err := v.bare(doc)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	return h, h.read()
+}
+
+// bare is a hit without its text.
+func (v *view) bare(doc int64) (*hit, error) {
+	sp, err := v.snap.Span(doc)
+	if err != nil || sp == nil {
 		return nil, err
 	}
 	u, err := v.snap.Unit(sp.Unit)
@@ -82,7 +91,14 @@ func (v *view) hit(doc int64) (*hit, error) {
 	if src == nil {
 		return nil, nil
 	}
-	return &hit{doc: doc, span: sp, text: text, src: src, unit: u, at: -1, echo: isEcho(text)}, nil
+	return &hit{doc: doc, span: sp, src: src, unit: u, at: -1}, nil
+}
+
+// read reads a bare hit's text. Several hits may be read at a time.
+func (h *hit) read() (err error) {
+	h.text, err = h.span.Text()
+	h.echo = isEcho(h.text)
+	return err
 }
 
 // passes reports whether a hit is inside a filter.

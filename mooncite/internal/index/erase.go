@@ -99,7 +99,7 @@ func (b *Batch) eraseBlock(ctx context.Context, conn *sqlitedb.Conn, u *Unit, fi
 	if found, err := conn.Row(ctx, "SELECT count, meta, text FROM blocks WHERE first = ?", []any{first}, &count, &meta, &kept); err != nil || !found {
 		return 0, fmt.Errorf("read block %d: %w", first, errors.Join(err, errDamaged))
 	}
-	old, err := b.pack.unpack(nil, kept)
+	old, err := unpack(nil, kept)
 	if err != nil {
 		return 0, err
 	}

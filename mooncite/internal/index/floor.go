@@ -83,7 +83,11 @@ func insertAll(ctx context.Context, c *sqlitedb.Conn, snap *Snapshot) (time.Dura
 			return 0, err
 		}
 		for i := range b.Spans {
-			words, _ := tk.Document(nil, b.Text(i))
+			text, err := b.Spans[i].Text()
+			if err != nil {
+				return 0, err
+			}
+			words, _ := tk.Document(nil, text)
 			words = appendFilters(words, snap.sources[u.Source].Origin, &b.Spans[i])
 			docs = append(docs, doc{b.First + int64(i), string(words)})
 			size += len(words)

@@ -117,16 +117,30 @@ func found(t testing.TB, s *index.Snapshot, q *index.Query) []string {
 	}
 	var out []string
 	for _, c := range f.Candidates {
-		sp, text, ok, err := s.Span(c.Doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok && !sp.Hidden && within(&q.Filter, sp.Time) {
+		sp, text := span(t, s, c.Doc)
+		if sp != nil && !sp.Hidden && within(&q.Filter, sp.Time) {
 			out = append(out, text)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// span reads a span with its text; nil when there is none.
+func span(t testing.TB, s *index.Snapshot, doc int64) (*index.Span, string) {
+	t.Helper()
+	sp, err := s.Span(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sp == nil {
+		return nil, ""
+	}
+	text, err := sp.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sp, text
 }
 
 func within(f *index.Filter, ms int64) bool {
@@ -398,7 +412,7 @@ func TestRelabel(t *testing.T) {
 	})
 	off := func() (entries []string) {
 		read(t, s, func(s *index.Snapshot) {
-			if _, _, _, err := s.Span(1); err != nil { // into the cache
+			if _, err := s.Span(1); err != nil { // into the cache
 				t.Error(err)
 			}
 			if err := s.EachSpan(unit.ID, func(sp *index.Span) bool {
@@ -424,8 +438,8 @@ func TestRelabel(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	read(t, s, func(s *index.Snapshot) { // what was cached is not served
-		if sp, _, ok, err := s.Span(1); !ok || err != nil || !sp.Off {
-			t.Errorf("%+v %t %v", sp, ok, err)
+		if sp, err := s.Span(1); err != nil || sp == nil || !sp.Off {
+			t.Errorf("%+v %v", sp, err)
 		}
 	})
 }
@@ -464,7 +478,10 @@ func TestDamagedBlock(t *testing.T) {
 				if err != nil || len(f.Candidates) == 0 {
 					return fmt.Errorf("search: %v, %w", f, err)
 				}
-				_, _, _, err = snap.Span(f.Candidates[0].Doc)
+				sp, err := snap.Span(f.Candidates[0].Doc)
+				if err == nil && sp != nil {
+					_, err = sp.Text()
+				}
 				return err
 			})
 			if !errors.Is(err, sqlitedb.Damaged) {

@@ -125,11 +125,11 @@ func (s *Snapshot) Count(f *Filter) (int64, error) {
 		return 0, err
 	}
 	for _, d := range docs {
-		sp, _, ok, err := s.Span(d)
+		sp, err := s.Span(d)
 		if err != nil {
 			return 0, err
 		}
-		if ok && !sp.Hidden && f.holds(sp.Time) {
+		if sp != nil && !sp.Hidden && f.holds(sp.Time) {
 			n++
 		}
 	}
@@ -284,11 +284,11 @@ func (g *gathering) inside(docs []int64, f *Filter) ([]int64, error) {
 	}
 	kept := docs[:0]
 	for _, d := range docs {
-		sp, _, ok, err := g.snap.Span(d)
+		sp, err := g.snap.Span(d)
 		if err != nil {
 			return nil, err
 		}
-		if ok && (f.holds(sp.Time) || sp.Hidden && sp.Role == evidence.Unknown) {
+		if sp != nil && (f.holds(sp.Time) || sp.Hidden && sp.Role == evidence.Unknown) {
 			kept = append(kept, d)
 		}
 	}

@@ -41,7 +41,6 @@ type catalog struct {
 	units  map[int64]*Unit
 	blocks map[int64]*Block
 	common map[string]int64 // expression of a term with many documents: estimate of how many
-	pack   *packer
 }
 
 type sourceKey struct {
@@ -242,12 +241,26 @@ func (s *Snapshot) Unit(id int64) (*Unit, error) {
 type Block struct {
 	First int64
 	Spans []Span
-	text  string
-	from  []int // where each span's text begins in text
+
+	size   int        // bytes of all texts
+	mu     sync.Mutex // guards what follows
+	packed []byte     // nil: text is there
+	text   string
 }
 
-// Text returns the text of the block's span i.
-func (b *Block) Text(i int) string { return b.text[b.from[i] : b.from[i]+b.Spans[i].Size] }
+// open unpacks the texts once.
+func (b *Block) open() (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.packed != nil {
+		text, err := unpack(make([]byte, 0, b.size), b.packed)
+		if err != nil || len(text) != b.size {
+			return "", fmt.Errorf("block %d: %w", b.First, errDamaged)
+		}
+		b.text, b.packed = string(text), nil
+	}
+	return b.text, nil
+}
 
 const blockColumns = "SELECT first, unit, count, meta, text FROM blocks "
 
@@ -283,11 +296,11 @@ func (s *Snapshot) blockWhere(where string, arg, doc int64) (*Block, error) {
 	if err != nil || !found || doc >= first+int64(count) {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b, err = s.decode(first, unit, count, meta, kept); err != nil {
+	if b, err = newBlock(first, unit, count, meta, kept); err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.blocks) >= maxBlocks {
 		clear(s.blocks)
 	}
@@ -295,39 +308,31 @@ func (s *Snapshot) blockWhere(where string, arg, doc int64) (*Block, error) {
 	return b, nil
 }
 
-// decode opens a block. s.mu is held.
-func (s *Snapshot) decode(first, unit int64, count int, meta, kept []byte) (*Block, error) {
-	b := &Block{First: first, Spans: make([]Span, 0, count), from: make([]int, 0, count)}
-	total := 0
+// newBlock reads a block's metadata; its texts stay packed.
+func newBlock(first, unit int64, count int, meta, kept []byte) (*Block, error) {
+	b := &Block{First: first, Spans: make([]Span, 0, count), packed: kept}
 	if err := decodeSpans(meta, count, func(i int, sp *Span) bool {
 		x := *sp
-		x.Doc, x.Unit = first+int64(i), unit
+		x.Doc, x.Unit, x.block, x.from = first+int64(i), unit, b, b.size
 		b.Spans = append(b.Spans, x)
-		b.from = append(b.from, total)
-		total += x.Size
+		b.size += x.Size
 		return true
 	}); err != nil {
 		return nil, err
 	}
-	if s.pack == nil {
-		s.pack = &packer{}
-	}
-	text, err := s.pack.unpack(make([]byte, 0, total), kept)
-	if err != nil || len(text) != total {
+	if len(kept) == 0 {
 		return nil, fmt.Errorf("block %d: %w", first, errDamaged)
 	}
-	b.text = string(text)
 	return b, nil
 }
 
-// Span returns a span and its text; ok is false when the index has none of that number.
-func (s *Snapshot) Span(doc int64) (sp *Span, text string, ok bool, err error) {
+// Span returns a span, or nil when the index has none of that number.
+func (s *Snapshot) Span(doc int64) (*Span, error) {
 	b, err := s.Block(doc)
 	if err != nil || b == nil {
-		return nil, "", false, err
+		return nil, err
 	}
-	i := int(doc - b.First)
-	return &b.Spans[i], b.Text(i), true, nil
+	return &b.Spans[doc-b.First], nil
 }
 
 // Runs returns the first documents of a unit's blocks in order.

@@ -37,6 +37,21 @@ type Span struct {
 	End     int64
 	Digest  [DigestSize]byte
 	Size    int // bytes of text
+
+	block *Block // that it was read from, with its text
+	from  int    // where the text begins in the block's
+}
+
+// Text returns the text of a span that a snapshot gave. Only then is its block unpacked.
+func (s *Span) Text() (string, error) {
+	if s.block == nil || s.Size == 0 {
+		return "", nil
+	}
+	text, err := s.block.open()
+	if err != nil {
+		return "", err
+	}
+	return text[s.from : s.from+s.Size], nil
 }
 
 var errDamaged error = fault.New(sqlitedb.Damaged, "the index is damaged").WithHint("%s", wayOut)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"localmcp/mooncite/internal/evidence"
 )
@@ -60,7 +61,7 @@ func TestSpansRoundTrip(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Span{})); diff != "" {
 			t.Fatal(diff)
 		}
 	}

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"sync"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -18,7 +20,6 @@ const (
 
 type packer struct {
 	enc *zstd.Encoder
-	dec *zstd.Decoder
 }
 
 func newPacker() (*packer, error) {
@@ -40,8 +41,13 @@ func (p *packer) pack(dst, text []byte) []byte {
 	return dst
 }
 
+// decoder unpacks for all: several at a time, each with memory of its own.
+var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxText))
+})
+
 // unpack appends the text of its kept form to dst.
-func (p *packer) unpack(dst, kept []byte) ([]byte, error) {
+func unpack(dst, kept []byte) ([]byte, error) {
 	if len(kept) == 0 {
 		return dst, errDamaged
 	}
@@ -49,14 +55,11 @@ func (p *packer) unpack(dst, kept []byte) ([]byte, error) {
 	case textPlain:
 		return append(dst, kept[1:]...), nil
 	case textZstd:
-		if p.dec == nil {
-			dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxText))
-			if err != nil {
-				return dst, err
-			}
-			p.dec = dec
+		dec, err := decoder()
+		if err != nil {
+			return dst, err
 		}
-		text, err := p.dec.DecodeAll(kept[1:], dst)
+		text, err := dec.DecodeAll(kept[1:], dst)
 		if err != nil {
 			return dst, errDamaged
 		}
