@@ -232,7 +232,7 @@ func (e *Engine) findCited(ctx context.Context, f *freshness, loc evidence.Locat
 				if doc == 0 {
 					break
 				}
-				k, err := v.hit(doc)
+				k, err := v.bare(doc) // its text is derived from the source
 				if err != nil {
 					return err
 				}

@@ -7,14 +7,17 @@ import (
 	"localmcp/mooncite/internal/index"
 )
 
-// recent remembers where citations given out lately stand in the index.
+// recent remembers where citations given out lately stand in the index. When there are
+// many, those that were neither given out nor asked for again are lost first.
 type recent struct {
 	mu     sync.Mutex // guards what follows
 	number int64      // publication the documents belong to
 	docs   map[evidence.Locator]int64
+	older  map[evidence.Locator]int64
 }
 
-const maxRecent = 2048
+// maxRecent bounds each of the two maps.
+const maxRecent = 4096
 
 func (r *recent) get(number int64, l evidence.Locator) (int64, bool) {
 	r.mu.Lock()
@@ -23,14 +26,27 @@ func (r *recent) get(number int64, l evidence.Locator) (int64, bool) {
 		return 0, false
 	}
 	d, ok := r.docs[l]
+	if !ok {
+		if d, ok = r.older[l]; ok {
+			r.keep(l, d)
+		}
+	}
 	return d, ok
 }
 
 func (r *recent) put(number int64, l evidence.Locator, doc int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.number != number || r.docs == nil || len(r.docs) >= maxRecent {
-		r.number, r.docs = number, map[evidence.Locator]int64{}
+	if r.number != number {
+		r.number, r.docs, r.older = number, nil, nil
+	}
+	r.keep(l, doc)
+}
+
+// keep notes a citation. r.mu is held.
+func (r *recent) keep(l evidence.Locator, doc int64) {
+	if r.docs == nil || len(r.docs) >= maxRecent {
+		r.docs, r.older = map[evidence.Locator]int64{}, r.docs
 	}
 	r.docs[l] = doc
 }
