@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"localmcp/internal/fault"
@@ -223,21 +225,42 @@ func (e *Engine) look(ctx context.Context, set source.Set, f *freshness) ([]todo
 	if err := e.follow(ctx, set); err != nil {
 		return nil, err
 	}
-	var list []todo
+	// Most of the time goes to the kernel, which can be asked by several at once.
+	type seen struct {
+		w       *watched
+		changes []source.Change
+		err     error
+	}
+	var all []*seen
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	for i := range set.Roots {
 		r := &set.Roots[i]
 		w := e.watched[watchKey{r.Origin, r.Digest}]
 		if w == nil {
 			continue
 		}
-		changes, err := w.watch.Changes(ctx)
-		if err != nil {
-			return nil, err
+		s := &seen{w: w}
+		all = append(all, s)
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			s.err = contained("looking for changes", func() (err error) {
+				s.changes, err = w.watch.Changes(ctx)
+				return err
+			})
+		})
+	}
+	asking.Wait()
+	var list []todo
+	for _, s := range all {
+		if s.err != nil {
+			return nil, s.err
 		}
-		for _, c := range changes {
-			list = append(list, todo{w, c})
+		for _, c := range s.changes {
+			list = append(list, todo{s.w, c})
 		}
-		e.reportOn(w, f)
+		e.reportOn(s.w, f)
 	}
 	f.number = e.seeded
 	e.users++

@@ -34,15 +34,15 @@ func (g *gathering) phrase(q *Query) error {
 		g.found.Complete = g.found.Complete || q.Exact
 		return nil
 	}
-	whole := both(phraseExpression(q.Phrase), g.filter)
+	whole, bring := both(phraseExpression(q.Phrase), g.filter), func(d int64) { g.add(d, g.all(), true) }
 	if !q.Exact {
-		docs, err = g.sliced(whole, g.all(), 2*q.Want)
-	} else if docs, err = g.snap.docs(whole, phraseCap); err == nil {
-		g.found.Complete = len(docs) < phraseCap
+		return g.sliced(whole, q.Want, bring)
 	}
+	docs, err = g.snap.docs(whole, phraseCap)
 	for _, d := range docs {
-		g.add(d, g.all(), true)
+		bring(d)
 	}
+	g.found.Complete = err == nil && len(docs) < phraseCap
 	return err
 }
 
@@ -53,7 +53,7 @@ const (
 )
 
 // narrow lists documents among which all are that hold a phrase, with the bits of terms
-// they hold; few is false when there are more than lookCap.
+// they hold; few is false when there are too many.
 func (g *gathering) narrow(phrase []string) (docs []int64, bits uint64, few bool, err error) {
 	if docs, few = g.withAllRare(); few {
 		return docs, 0, true, nil
@@ -71,16 +71,16 @@ func (g *gathering) narrow(phrase []string) (docs []int64, bits uint64, few bool
 	if few = len(docs) <= lookCap; few || len(phrase) <= window || err != nil {
 		return docs, bits, few, err
 	}
-	docs, err = g.snap.docs(both(phraseExpression(g.rarestRun(phrase)), g.filter), lookCap+1)
-	return docs, 0, len(docs) <= lookCap, err
+	docs, err = g.snap.docs(both(phraseExpression(g.rarestRun(phrase, window)), g.filter), runCap+1)
+	return docs, 0, len(docs) <= runCap, err
 }
 
-// rarestRun is the run of tokens of which the fewest documents hold one.
-func (g *gathering) rarestRun(tokens []string) []string {
+// rarestRun is the run of n tokens of which the fewest documents hold one.
+func (g *gathering) rarestRun(tokens []string, n int) []string {
 	best, least := 0, int64(math.MaxInt64)
-	for i := 0; i+window <= len(tokens); i++ {
+	for i := 0; i+n <= len(tokens); i++ {
 		var sum int64
-		for _, t := range tokens[i : i+window] {
+		for _, t := range tokens[i : i+n] {
 			if w := g.words[quote(t)]; w != nil {
 				sum += w.n
 			} else {
@@ -91,7 +91,7 @@ func (g *gathering) rarestRun(tokens []string) []string {
 			best, least = i, sum
 		}
 	}
-	return tokens[best : best+window]
+	return tokens[best : best+n]
 }
 
 // withAllRare lists the documents that hold, or may hold, all rare terms; few is false when there is no rare term or there are more than lookCap such documents.

@@ -17,8 +17,10 @@ const (
 	rareCap    = 256  // a term with more documents is common
 	phraseCap  = 256  // documents that hold the whole query as a phrase
 	lookCap    = 16   // documents whose texts are to tell what they hold
+	runCap     = 64   // the same, where a part of the phrase is known to be there
 	edgeCap    = 4096 // documents of the days that a bound of time cuts
-	sliceCap   = 20   // documents a time slice gives
+	sliceCap   = 20   // documents a time slice gives, of dialogue and of the rest
+	sliceLook  = 256  // documents of a time slice that are looked at
 	timeSlices = 3    // slices of time besides the newest: 3, 9 and 27 times as wide
 	wholeBelow = 4096 // documents that are one slice
 	dayCap     = 2048 // documents of one day in an order of time
@@ -190,7 +192,7 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	if none || len(terms) == 0 || s.top == 0 {
 		return found, nil
 	}
-	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, said: map[int64]bool{}, terms: terms, words: map[string]*word{}}
+	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, terms: terms, words: map[string]*word{}}
 	if err := g.probe(); err != nil {
 		return nil, err
 	}
@@ -210,15 +212,14 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	if err := g.common(q); err != nil {
 		return nil, err
 	}
-	return found, g.order(q.Want)
+	return found, g.order()
 }
 
 type gathering struct {
 	snap   *Snapshot
 	filter string
 	found  *Found
-	at     map[int64]int  // document -> index of its candidate
-	said   map[int64]bool // candidates known to be dialogue
+	at     map[int64]int // document -> index of its candidate
 	terms  []lexis.Term
 	words  map[string]*word // tokens looked for
 	exprs  []string         // of the terms
@@ -323,9 +324,7 @@ func (g *gathering) common(q *Query) error {
 	if len(g.rare) > 0 && len(g.found.Candidates) >= want {
 		return nil // what holds no rare term is not wanted
 	}
-	// All common terms together, in dialogue first; then, while that is too little,
-	// anywhere, and then without the more common half.
-	dialogue := quote(classToken(evidence.Dialogue))
+	// All common terms together; then, while that is too little, without the more common half.
 	for n := len(g.many); n > 0; n /= 2 {
 		var and []string
 		var bits uint64
@@ -333,19 +332,9 @@ func (g *gathering) common(q *Query) error {
 			and = append(and, g.exprs[i])
 			bits |= 1 << i
 		}
-		expression := both(allOf(and), g.filter)
 		before := len(g.found.Candidates)
-		said, err := g.sliced(both(expression, dialogue), bits, math.MaxInt)
-		if err != nil {
+		if err := g.sliced(both(allOf(and), g.filter), want, func(d int64) { g.add(d, bits, false) }); err != nil {
 			return err
-		}
-		for _, d := range said {
-			g.said[d] = true
-		}
-		if len(g.found.Candidates)-before < want {
-			if _, err := g.sliced(expression, bits, math.MaxInt); err != nil {
-				return err
-			}
 		}
 		if len(g.found.Candidates) >= 2*want && len(g.found.Candidates) > before || len(g.rare) > 0 {
 			break
@@ -356,35 +345,62 @@ func (g *gathering) common(q *Query) error {
 
 // sliced brings documents from slices over all numbers, which grow with time of
 // reading and, within a rebuild, with time of writing: the newest ones of the newest
-// slice, some of each other one. Slices grow towards the past; those left when there are
-// enough documents are not looked at.
-func (g *gathering) sliced(expression string, bits uint64, enough int) (got []int64, err error) {
+// slice, some of each other one. Slices grow towards the past. Of each slice dialogue comes
+// first; other documents are brought where there is less dialogue than wanted.
+func (g *gathering) sliced(expression string, want int, bring func(doc int64)) error {
 	s := g.snap
-	bring := func(docs []int64, err error) error {
-		for _, d := range docs {
-			g.add(d, bits, false)
+	var rest []int64
+	said := 0
+	take := func(most int, docs []int64, err error) error {
+		if err != nil {
+			return err
 		}
-		got = append(got, docs...)
-		return err
+		talk, other := 0, 0
+		for _, d := range docs {
+			is, err := s.dialogue(d)
+			switch {
+			case err != nil:
+				return err
+			case is && talk < most:
+				talk++
+				bring(d)
+			case !is && other < most:
+				other++
+				rest = append(rest, d)
+			}
+		}
+		said += talk
+		return nil
 	}
 	all := s.top - s.bottom + 1
 	if all <= wholeBelow {
-		return got, bring(s.newest(expression, s.bottom, s.top, (timeSlices+1)*sliceCap))
-	}
-	top, width := s.top, all>>5
-	if err := bring(s.newest(expression, top-width+1, top, 2*sliceCap)); err != nil {
-		return got, err
-	}
-	for range timeSlices {
-		top, width = top-width, 3*width
-		if top < s.bottom || len(got) >= enough {
-			break
+		docs, err := s.newest(expression, s.bottom, s.top, sliceLook)
+		if err := take((timeSlices+1)*sliceCap, docs, err); err != nil {
+			return err
 		}
-		if err := bring(s.docsBetween(expression, max(s.bottom, top-width+1), top, sliceCap)); err != nil {
-			return got, err
+	} else {
+		top, width := s.top, all>>5
+		docs, err := s.newest(expression, top-width+1, top, sliceLook)
+		if err := take(2*sliceCap, docs, err); err != nil {
+			return err
+		}
+		for range timeSlices {
+			top, width = top-width, 3*width
+			if top < s.bottom {
+				break
+			}
+			docs, err := s.docsBetween(expression, max(s.bottom, top-width+1), top, sliceLook)
+			if err := take(sliceCap, docs, err); err != nil {
+				return err
+			}
 		}
 	}
-	return got, nil
+	if said < want {
+		for _, d := range rest {
+			bring(d)
+		}
+	}
+	return nil
 }
 
 func b2i(b bool) int {
@@ -394,65 +410,39 @@ func b2i(b bool) int {
 	return 0
 }
 
-// order puts the best guesses first: phrases and what may be one, then the weight of the terms known to
-// be there, then dialogue, then the newest.
-func (g *gathering) order(want int) error {
+// order puts the best guesses first: phrases and what may be one, then the weight of
+// the terms known to be there, then dialogue, then the newest.
+func (g *gathering) order() error {
 	weight := make([]float64, len(g.terms))
 	for i, n := range g.found.Docs {
 		weight[i] = Weight(n, g.snap.spans)
 	}
 	found := g.found.Candidates
-	scores := make(map[int64]float64, len(found))
+	type rank struct {
+		score float64
+		said  bool
+	}
+	ranks := make(map[int64]rank, len(found))
 	for i := range found {
 		c := &found[i]
-		var w float64
+		var r rank
 		for k := range weight {
 			if (c.Terms|c.Maybe)>>k&1 == 1 {
-				w += weight[k]
+				r.score += weight[k]
 			}
 		}
-		scores[c.Doc] = w
-	}
-	if len(g.rare) > 0 {
-		if err := g.dialogue(scores, want); err != nil {
+		var err error
+		if r.said, err = g.snap.dialogue(c.Doc); err != nil {
 			return err
 		}
+		ranks[c.Doc] = r
 	}
 	slices.SortFunc(found, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b2i(b.Phrase || b.Look), b2i(a.Phrase || a.Look)), cmp.Compare(scores[b.Doc], scores[a.Doc]),
-			cmp.Compare(b2i(g.said[b.Doc]), b2i(g.said[a.Doc])), cmp.Compare(b.Doc, a.Doc))
+		ra, rb := ranks[a.Doc], ranks[b.Doc]
+		return cmp.Or(cmp.Compare(b2i(b.Phrase || b.Look), b2i(a.Phrase || a.Look)), cmp.Compare(rb.score, ra.score),
+			cmp.Compare(b2i(rb.said), b2i(ra.said)), cmp.Compare(b.Doc, a.Doc))
 	})
 	return nil
-}
-
-// dialogue tells which of the candidates that hold the most are dialogue, when there
-// are more than can be read.
-func (g *gathering) dialogue(scores map[int64]float64, want int) error {
-	best, ties := 0.0, 0
-	var bits uint64
-	for i := range g.found.Candidates {
-		c := &g.found.Candidates[i]
-		switch w := scores[c.Doc]; {
-		case w > best || ties == 0:
-			best, ties, bits = w, 1, c.Terms|c.Maybe
-		case w == best:
-			ties++
-		}
-	}
-	if ties <= 2*want || bits == 0 {
-		return nil
-	}
-	var and []string
-	for i, e := range g.exprs {
-		if bits>>i&1 == 1 {
-			and = append(and, e)
-		}
-	}
-	docs, err := g.snap.docs(both(both(allOf(and), g.filter), quote(classToken(evidence.Dialogue))), rareCap)
-	for _, d := range docs {
-		g.said[d] = true
-	}
-	return err
 }
 
 // Weight is a term's inverse document frequency, as BM25 has it.

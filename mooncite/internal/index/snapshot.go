@@ -41,6 +41,7 @@ type catalog struct {
 	units  map[int64]*Unit
 	blocks map[int64]*Block
 	common map[string]int64 // expression of a term with many documents: estimate of how many
+	said   *said
 }
 
 type sourceKey struct {
@@ -79,7 +80,7 @@ func (h *handle) snapshot(ctx context.Context, c *sqlitedb.Conn) (*Snapshot, err
 }
 
 func load(ctx context.Context, c *sqlitedb.Conn, prev *catalog, number int64) (*catalog, error) {
-	k := &catalog{number: number, units: map[int64]*Unit{}, blocks: map[int64]*Block{}, common: map[string]int64{}}
+	k := &catalog{number: number, units: map[int64]*Unit{}, blocks: map[int64]*Block{}, common: map[string]int64{}, said: &said{}}
 	v, err := fact(ctx, c, factTokens)
 	if err != nil {
 		return nil, err
@@ -97,6 +98,7 @@ func load(ctx context.Context, c *sqlitedb.Conn, prev *catalog, number int64) (*
 	k.sources, k.byPath = map[int64]*Source{}, map[sourceKey]*Source{}
 	if prev != nil && number > prev.number && k.dropped <= prev.number {
 		since = prev.number
+		k.said = prev.said
 		k.sources, k.byPath = maps.Clone(prev.sources), maps.Clone(prev.byPath)
 	}
 	k.projects = map[string]int64{}

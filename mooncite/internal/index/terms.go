@@ -124,6 +124,21 @@ func (g *gathering) probeTerm(i int) error {
 		g.know(i, whole.docs)
 		return nil
 	}
+	if p := parts(t); wide != e && whole.n == 0 && len(p) > partRun {
+		// Two parts that follow each other nearly always tell, and are found quicker than all.
+		w, err := g.word(quote(strings.Join(g.rarestRun(p, partRun), " ")))
+		if err != nil {
+			return err
+		}
+		if w.rare() {
+			g.found.Docs[i] = w.n
+			for _, d := range w.docs {
+				g.add(d, 0, false).Maybe |= 1 << i
+			}
+			g.know(i, nil)
+			return nil
+		}
+	}
 	w, err := g.word(e)
 	if err != nil {
 		return err
@@ -136,6 +151,9 @@ func (g *gathering) probeTerm(i int) error {
 	g.know(i, w.docs)
 	return nil
 }
+
+// partRun is how many parts of a term are looked for together.
+const partRun = 2
 
 // know takes the documents of a rare term.
 func (g *gathering) know(i int, docs []int64) {
