@@ -23,6 +23,13 @@ func (g *gathering) phrase(q *Query) error {
 		g.found.Complete = g.found.Complete || q.Exact
 		return nil
 	}
+	if len(g.terms) == 1 && len(g.rare) == 1 { // all are there that may hold it
+		for i := range g.found.Candidates {
+			g.found.Candidates[i].Look = q.Exact
+		}
+		g.found.Complete = g.found.Complete || q.Exact
+		return nil
+	}
 	docs, bits, few, err := g.narrow(q.Phrase)
 	if err != nil {
 		return err
@@ -36,7 +43,7 @@ func (g *gathering) phrase(q *Query) error {
 	}
 	whole, bring := both(phraseExpression(q.Phrase), g.filter), func(d int64) { g.add(d, g.all(), true) }
 	if !q.Exact {
-		return g.sliced(whole, q.Want, bring)
+		return g.sliced(whole, (timeSlices+1)*sliceCap, q.Want, bring)
 	}
 	docs, err = g.snap.docs(whole, phraseCap)
 	for _, d := range docs {

@@ -333,7 +333,7 @@ func (g *gathering) common(q *Query) error {
 			bits |= 1 << i
 		}
 		before := len(g.found.Candidates)
-		if err := g.sliced(both(allOf(and), g.filter), want, func(d int64) { g.add(d, bits, false) }); err != nil {
+		if err := g.sliced(both(allOf(and), g.filter), sliceLook, want, func(d int64) { g.add(d, bits, false) }); err != nil {
 			return err
 		}
 		if len(g.found.Candidates) >= 2*want && len(g.found.Candidates) > before || len(g.rare) > 0 {
@@ -346,8 +346,9 @@ func (g *gathering) common(q *Query) error {
 // sliced brings documents from slices over all numbers, which grow with time of
 // reading and, within a rebuild, with time of writing: the newest ones of the newest
 // slice, some of each other one. Slices grow towards the past. Of each slice dialogue comes
-// first; other documents are brought where there is less dialogue than wanted.
-func (g *gathering) sliced(expression string, want int, bring func(doc int64)) error {
+// first; other documents are brought where there is less dialogue than wanted. Of each
+// slice the first look documents are looked at.
+func (g *gathering) sliced(expression string, look, want int, bring func(doc int64)) error {
 	s := g.snap
 	var rest []int64
 	said := 0
@@ -374,22 +375,22 @@ func (g *gathering) sliced(expression string, want int, bring func(doc int64)) e
 	}
 	all := s.top - s.bottom + 1
 	if all <= wholeBelow {
-		docs, err := s.newest(expression, s.bottom, s.top, sliceLook)
+		docs, err := s.newest(expression, s.bottom, s.top, look)
 		if err := take((timeSlices+1)*sliceCap, docs, err); err != nil {
 			return err
 		}
 	} else {
 		top, width := s.top, all>>5
-		docs, err := s.newest(expression, top-width+1, top, sliceLook)
+		docs, err := s.newest(expression, top-width+1, top, look)
 		if err := take(2*sliceCap, docs, err); err != nil {
 			return err
 		}
 		for range timeSlices {
 			top, width = top-width, 3*width
-			if top < s.bottom {
+			if top < s.bottom || said >= 2*want {
 				break
 			}
-			docs, err := s.docsBetween(expression, max(s.bottom, top-width+1), top, sliceLook)
+			docs, err := s.docsBetween(expression, max(s.bottom, top-width+1), top, look)
 			if err := take(sliceCap, docs, err); err != nil {
 				return err
 			}
