@@ -85,7 +85,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	}
 	pool, err := sql.Open("sqlite", d.dsn())
 	if err != nil {
-		return nil, fault.Wrap(Unusable, err, "the database cannot be opened")
+		return nil, Failed(err, "the database cannot be opened")
 	}
 	d.pool = pool
 	pool.SetMaxOpenConns(1 + o.Readers)
@@ -291,16 +291,10 @@ func (d *DB) Checkpoint(ctx context.Context) (done bool, err error) {
 }
 
 // CopyTo writes what the database holds into a new file, flushed to disk, without a
-// trace of what was deleted. The file must not exist.
+// trace of what was deleted. The file must not exist, and does not when CopyTo fails.
+// The faults are [Full], [Busy], [Damaged] and [Unusable].
 func (d *DB) CopyTo(ctx context.Context, path string) error {
 	if err := d.spoiled(nil); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // SQLite would let others read it
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
 		return err
 	}
 	c, err := d.take(ctx, d.writer)
@@ -308,10 +302,18 @@ func (d *DB) CopyTo(ctx context.Context, path string) error {
 		return err
 	}
 	defer func() { d.writer <- c }()
-	if _, err := c.sql.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
-		return d.classify(err)
+	if err := create(path); err != nil {
+		return Failed(err, "the copy of the database cannot be made")
 	}
-	return flush(path)
+	_, err = c.sql.ExecContext(ctx, "VACUUM INTO ?", path)
+	if err == nil {
+		err = flush(path)
+	}
+	if err != nil {
+		err = d.classify(err) // while the disk is still as it was then
+		_ = os.Remove(path)
+	}
+	return err
 }
 
 // Close waits for reads and writes to end and closes the file. A bulk file is flushed
@@ -338,12 +340,4 @@ func (d *DB) close() error {
 		errs = append(errs, d.spoiled(nil), flush(d.path))
 	}
 	return d.classify(errors.Join(errs...))
-}
-
-func flush(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
