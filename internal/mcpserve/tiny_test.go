@@ -120,7 +120,5 @@ func tiny() mcpserve.Options {
 		Name: "tiny", Title: "Tiny", Version: "1.2.3", Instructions: "A tiny server for tests.",
 		Set:       op.NewSet(echo, slow, long),
 		Artifacts: mcpserve.Artifacts{Scheme: "tiny-result", Kind: "tiny_result_artifact"},
-		Resources: []mcpserve.Resource{{URI: "tiny://about", Name: "about", MIMEType: "text/plain",
-			Read: func(context.Context) (string, error) { return "tiny", nil }}},
 	}
 }

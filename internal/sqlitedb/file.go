@@ -38,7 +38,7 @@ func (d *DB) prepare(path string) error {
 	}
 	defer dir.Close()
 	base := filepath.Base(path)
-	if !d.o.ReadOnly && !d.o.Existing {
+	if !d.o.Existing {
 		err := create(path)
 		if err != nil && (d.o.Bulk || !errors.Is(err, fs.ErrExist)) {
 			return Failed(err, "the database cannot be made")
