@@ -149,16 +149,9 @@ func (p *program) sourceAddCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			before, err := places.Registered()
+			added, err := places.Register(c.Context(), r)
 			if err != nil {
 				return err
-			}
-			if err := places.Register(c.Context(), r); err != nil {
-				return err
-			}
-			added := true
-			for _, b := range before {
-				added = added && b != r
 			}
 			return p.changed(asJSON, sourceChange{added, string(r.Origin), evidence.Visible(r.Dir)}, "added", "was registered already")
 		},

@@ -178,6 +178,7 @@ var reasons = []struct {
 	{source.Metadata, "The state of a file cannot be read."},
 	{source.Changed, "A file changed while it was read, or a Pi file was cut, rewritten or replaced. What was indexed before stays."},
 	{source.ReadOrParse, "A file cannot be read or understood. What was indexed before stays."},
+	{engine.IndexWrite, "Newer text was read but could not be put into the index, as on a full disk. What was published before still answers."},
 }
 
 func TestDocsErrors(t *testing.T) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -130,14 +131,10 @@ func claim(path string) error {
 	f, _, err := dir.Open(markerName)
 	if err == nil {
 		defer f.Close()
-		b := make([]byte, len(marker)+1)
-		if n, _ := f.Read(b); string(b[:n]) != marker {
-			return foreignState()
-		}
-		return nil
+		return checkMarker(f)
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return fault.Wrap(evidence.CodeState, err, "the state directory's marker cannot be read").WithHint("look at the permissions of %s in it", markerName)
+		return unreadableMarker(err)
 	}
 	entries, _, err := dir.ReadDir(".")
 	if err != nil {
@@ -152,6 +149,23 @@ func claim(path string) error {
 		return fault.Wrap(evidence.CodeState, err, "the state directory cannot be written").WithHint("look at the space and the permissions of the disk it is on")
 	}
 	return nil
+}
+
+// checkMarker says whether a marker is mooncite's.
+func checkMarker(r io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(r, int64(len(marker))+1))
+	switch {
+	case err != nil:
+		return unreadableMarker(err)
+	case string(b) != marker:
+		return foreignState()
+	}
+	return nil
+}
+
+func unreadableMarker(err error) error {
+	return fault.Wrap(evidence.CodeState, err, "the state directory's marker cannot be read").
+		WithHint("look at the permissions of %s in it and at the health of the disk", markerName)
 }
 
 // isTemp reports whether a name is what a crashed first start can have left.

@@ -110,7 +110,11 @@ func (t *tombstones) add(session, span string) error {
 		return fault.New(evidence.CodeState, "the list of forgotten text is full").WithHint("remove the histories' files themselves and run `mooncite rebuild`")
 	}
 	t.at = safefile.Identity{} // read anew next time
-	return t.dir.WriteFileAtomic(forgottenName, append(data, '\n'), 0o600)
+	if err := t.dir.WriteFileAtomic(forgottenName, append(data, '\n'), 0o600); err != nil {
+		return fault.Wrap(evidence.CodeState, err, "the list of forgotten text (%s in the state directory) cannot be written", forgottenName).
+			WithHint("look at the space and the permissions of the disk it is on; nothing was forgotten")
+	}
+	return nil
 }
 
 // Empty, Session and Evidence implement index.Forgotten.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/evidence"
 )
@@ -175,7 +176,7 @@ func TestOversizedRecord(t *testing.T) {
 func TestUnreadableFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		origin, rel, text string
-		reason            string
+		reason            fault.Code
 	}{
 		"old codex": {"codex", codexDir + "rollout-old.jsonl", `{"nonsense":1}` + "\n", "source_read_or_parse_failure"},
 		"name":      {"claude-code", ".claude/projects/-w-other/with\nnewline.jsonl", "{}\n", "source_read_or_parse_failure"},
@@ -280,7 +281,7 @@ func TestLinkedRoot(t *testing.T) {
 	if strings.Contains(whole(t, st), w.Dir) {
 		t.Error("a path is shown")
 	}
-	if err := w.places().Register(t.Context(), registration(w, "codex", "real/sessions")); err != nil {
+	if _, err := w.places().Register(t.Context(), registration(w, "codex", "real/sessions")); err != nil {
 		t.Fatal(err)
 	}
 	w.verified(w.one("marzipan").EvidenceID)

@@ -202,7 +202,7 @@ func (r *reading) pi() (*accepted, error) {
 	old := r.src.Identity
 	same := r.file.ID.SameFile(old)
 	switch {
-	case r.src.Fault != "" && faultReason(r.src.Fault) == reasonChanged:
+	case r.src.Fault != "" && faultReason(r.src.Fault) == source.Changed:
 		return r.same() // stays as it is until a rebuild
 	case same && r.file.ID.Size > old.Size && r.src.Fault == "":
 		return r.suffix(transcript.Lines, nil)
@@ -223,7 +223,7 @@ func (r *reading) pi() (*accepted, error) {
 	case r.file.ID.Size < old.Size:
 		what = "the file was cut"
 	}
-	r.src.Fault, r.src.State = reasonChanged+": "+what, r.state
+	r.src.Fault, r.src.State = string(source.Changed)+": "+what, r.state
 	return r.store()
 }
 

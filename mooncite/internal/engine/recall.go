@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"localmcp/internal/op"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
 )
@@ -661,8 +663,19 @@ func (p *recallPlan) conclude(v *view, j *judge, out *RecallOut, hits []*hit, g 
 	case Matches, WeakLeads:
 		out.Next = call(ToolInspect, "re-read the source and verify the first candidate", map[string]any{"evidence_id": out.Candidates[0].EvidenceID})
 	case Inconclusive:
-		out.Next = v.remedy(len(p.terms) == 0)
+		out.Next = p.remedy(v)
 	}
+}
+
+// remedy is what to do when an answer is not conclusive.
+func (p *recallPlan) remedy(v *view) *Next {
+	switch {
+	case len(p.terms) == 0:
+		return call(ToolRecall, "ask with at least one word, number or identifier", nil)
+	case v.fresh.busy():
+		return call(ToolRecall, "ask again in a moment, when the newer text has been read", p.again())
+	}
+	return call(ToolStatus, "see which sources could not be read and what to do", nil)
 }
 
 // nothingIndexed answers when no source was ever read.
@@ -680,8 +693,17 @@ func (p *recallPlan) nothingIndexed(v *view, out *RecallOut) {
 	out.Next = call(ToolStatus, "see which sources are looked at and what is wrong with them", nil)
 }
 
+// again is the same call once more, with all that narrows it.
 func (p *recallPlan) again() map[string]any {
-	return map[string]any{"query": p.in.Query, "limit": p.in.Limit}
+	var args map[string]any
+	data, err := op.Encode(p.in)
+	if err == nil {
+		err = json.Unmarshal(data, &args)
+	}
+	if err != nil {
+		panic(err) // what a caller can say in JSON can be said again
+	}
+	return args
 }
 
 func (o RecallOut) invalid(in RecallIn, meaning string) RecallOut {

@@ -235,14 +235,3 @@ func (v *view) gaps(f *index.Filter) []string {
 	}
 	return out
 }
-
-// remedy is what to do when an answer is not conclusive.
-func (v *view) remedy(noTerms bool) *Next {
-	switch {
-	case noTerms:
-		return call(ToolRecall, "ask with at least one word, number or identifier", nil)
-	case v.fresh.busy():
-		return call(ToolRecall, "ask again in a moment, when the newer text has been read", nil)
-	}
-	return call(ToolStatus, "see which sources could not be read and what to do", nil)
-}

@@ -62,24 +62,25 @@ func (p Places) Registered() ([]Registration, error) {
 	return parseRegistry(data)
 }
 
-// Register adds a root to sources.json. It must be an existing directory, reached
-// without a link, that does not overlap the state directory. Adding what is there
-// already changes nothing.
-func (p Places) Register(ctx context.Context, r Registration) error {
-	if why := badRegistration(string(r.Origin), r.Dir); why != "" {
-		return fault.New(Configuration, "the source cannot be added: %s", why).WithHint("give one of %s and the directory's absolute path", originNames())
+// Register adds a root to sources.json and reports whether it was not there yet. It must
+// be an existing directory, reached without a link, that does not overlap the state
+// directory. Adding what is there already changes nothing.
+func (p Places) Register(ctx context.Context, r Registration) (added bool, err error) {
+	if why := r.Wrong(); why != "" {
+		return false, fault.New(Configuration, "the source cannot be added: %s", why).WithHint("give one of %s and the directory's absolute path", Registrable())
 	}
 	if state, problem, _ := p.judge(r, deepest(p.StateDir)); problem != nil {
-		return problem
+		return false, problem
 	} else if state == Missing {
-		return fault.New(Configuration, "the source cannot be added: the directory does not exist").WithHint("look at the path's spelling")
+		return false, fault.New(Configuration, "the source cannot be added: the directory does not exist").WithHint("look at the path's spelling")
 	}
-	return p.change(ctx, func(list []Registration) []Registration {
-		if slices.Contains(list, r) {
-			return list
+	err = p.change(ctx, func(list []Registration) []Registration {
+		if added = !slices.Contains(list, r); added {
+			list = append(list, r)
 		}
-		return append(list, r)
+		return list
 	})
+	return added && err == nil, err
 }
 
 // Unregister takes a root out of sources.json and reports whether it was there.
@@ -157,10 +158,10 @@ func parseRegistry(data []byte) ([]Registration, error) {
 		case e.Root == nil:
 			return nil, bad(nil, "sources[%d].root is missing", i)
 		}
-		if why := badRegistration(*e.Origin, *e.Root); why != "" {
+		r := Registration{evidence.Origin(*e.Origin), *e.Root}
+		if why := r.Wrong(); why != "" {
 			return nil, bad(nil, "sources[%d]: %s", i, why)
 		}
-		r := Registration{evidence.Origin(*e.Origin), *e.Root}
 		if first, twice := seen[r]; twice {
 			return nil, bad(nil, "sources[%d] repeats sources[%d]", i, first)
 		}
@@ -171,24 +172,27 @@ func parseRegistry(data []byte) ([]Registration, error) {
 	return list, nil
 }
 
-// badRegistration says in a few words what is wrong, or "".
-func badRegistration(origin, root string) string {
+// Wrong says in a few words why sources.json cannot have such an entry, whatever is on the
+// disk; "" when it can.
+func (r Registration) Wrong() string {
 	switch {
-	case !slices.Contains(registrable, evidence.Origin(origin)):
-		return "origin is not one of " + originNames()
-	case !filepath.IsAbs(root):
+	case !slices.Contains(registrable, r.Origin):
+		return "origin is not one of " + Registrable()
+	case !filepath.IsAbs(r.Dir):
 		return "root is not an absolute path"
-	case filepath.Clean(root) != root:
+	case filepath.Clean(r.Dir) != r.Dir:
 		return "root is not in its shortest form"
-	case !utf8.ValidString(root) || strings.ContainsRune(root, 0):
+	case !utf8.ValidString(r.Dir) || strings.ContainsRune(r.Dir, 0):
 		return "root is not valid text"
 	}
 	return ""
 }
 
+// registrable are the origins that sources.json takes; Pi and OMP are found by themselves.
 var registrable = []evidence.Origin{evidence.Claude, evidence.Codex, evidence.ChatGPT}
 
-func originNames() string { return "claude-code, codex, chatgpt" }
+// Registrable names the origins that can be registered, for a sentence.
+func Registrable() string { return evidence.Names(registrable) }
 
 func encodeRegistry(list []Registration) []byte {
 	sortRegistrations(list)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,9 +22,13 @@ func TestRegister(t *testing.T) {
 	b := source.Registration{Origin: evidence.Codex, Dir: h.Path("b")}
 	a := source.Registration{Origin: evidence.Codex, Dir: h.Path("a")}
 	c := source.Registration{Origin: evidence.ChatGPT, Dir: h.Path("a")}
-	for _, r := range []source.Registration{b, a, c, a} {
+	for i, r := range []source.Registration{b, a, c, a} {
 		must(t, os.MkdirAll(r.Dir, 0o700))
-		must(t, p.Register(t.Context(), r))
+		added, err := p.Register(t.Context(), r)
+		must(t, err)
+		if added != (i < 3) {
+			t.Errorf("%v: added %t", r, added)
+		}
 	}
 	got, err := p.Registered()
 	must(t, err)
@@ -69,7 +74,7 @@ func TestRegisterRefuses(t *testing.T) {
 		"around state":   {Origin: evidence.Codex, Dir: h.Dir},
 		"everything":     {Origin: evidence.Codex, Dir: "/"},
 	} {
-		err := p.Register(t.Context(), r)
+		_, err := p.Register(t.Context(), r)
 		f := fault.From(err)
 		if err == nil || f.Code != source.Configuration && f.Code != source.RootUnavailable || f.Hint == "" || strings.Contains(f.Msg, h.Dir) {
 			t.Errorf("%s: %v (%q)", name, err, f)
@@ -113,7 +118,7 @@ func TestBadRegistryIsNamedAndLeftAlone(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
 			must(t, os.MkdirAll(h.Path("a"), 0o700))
-			if err := p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: h.Path("a")}); !errors.Is(err, source.Configuration) {
+			if _, err := p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: h.Path("a")}); !errors.Is(err, source.Configuration) {
 				t.Errorf("registered over it: %v", err)
 			}
 			if data, _ := os.ReadFile(file); string(data) != c.text {
@@ -142,15 +147,23 @@ func TestTwoRegistrationsAtOnceBothCount(t *testing.T) {
 	h := testenv.NewHome(t)
 	p := places(t, h)
 	var wg sync.WaitGroup
-	for _, name := range []string{"a", "b", "c", "d"} {
+	var added atomic.Int64
+	for _, name := range []string{"a", "b", "c", "d", "a", "b", "c", "d"} {
 		must(t, os.MkdirAll(h.Path(name), 0o700))
 		wg.Go(func() {
-			if err := p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: h.Path(name)}); err != nil {
+			new, err := p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: h.Path(name)})
+			if err != nil {
 				t.Error(err)
+			}
+			if new {
+				added.Add(1)
 			}
 		})
 	}
 	wg.Wait()
+	if n := added.Load(); n != 4 { // of two that add the same, one did
+		t.Errorf("%d were told that they added one", n)
+	}
 	got, err := p.Registered()
 	must(t, err)
 	if len(got) != 4 {
