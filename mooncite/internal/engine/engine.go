@@ -86,6 +86,9 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 		return nil, fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, which are never written to", o).
 			WithHint("set MOONCITE_STATE_DIR to a directory outside every root; `mooncite source list` shows them")
 	}
+	if err := places.Housed(places.StateDir); err != nil {
+		return nil, err
+	}
 	if err := claim(places.StateDir); err != nil {
 		return nil, err
 	}

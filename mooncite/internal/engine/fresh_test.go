@@ -247,7 +247,7 @@ func TestDeauthorizedRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := w.one("beta").EvidenceID
-	if _, err := w.places().Unregister(t.Context(), r); err != nil {
+	if err := w.places().Unregister(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	// Nothing was refreshed since: the citation is refused all the same.
@@ -285,7 +285,7 @@ func TestAutomaticRootRegisteredByHand(t *testing.T) {
 	if got := w.one("alpha").EvidenceID; got != id {
 		t.Errorf("%s, before %s", got, id)
 	}
-	if _, err := w.places().Unregister(t.Context(), r); err != nil {
+	if err := w.places().Unregister(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if out := w.recall("alpha"); out.Outcome != engine.Unavailable {

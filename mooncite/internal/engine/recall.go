@@ -67,6 +67,7 @@ type RecallOut struct {
 	now    time.Time
 	offset int
 	first  int
+	wrong  string // why the scope is invalid
 }
 
 // Recall finds bounded lexical evidence for a query.
@@ -659,6 +660,9 @@ func (p *recallPlan) conclude(v *view, j *judge, out *RecallOut, hits []*hit, g 
 		}
 		out.Meaning = fmt.Sprintf("No text in %d searched sources%s matches, up to %s. Other words for the same thing were not looked for.", out.Searched.Sources, where, orUnknown(out.Searched.UpTo))
 	}
+	if n := v.e.forgotten.within(&p.filter); n > 0 && out.Outcome != Matches {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("what was taken out with `mooncite forget` is not looked for (sessions and spans: %d)", n))
+	}
 	switch out.Outcome {
 	case Matches, WeakLeads:
 		out.Next = call(ToolInspect, "re-read the source and verify the first candidate", map[string]any{"evidence_id": out.Candidates[0].EvidenceID})
@@ -693,6 +697,16 @@ func (p *recallPlan) nothingIndexed(v *view, out *RecallOut) {
 	out.Next = call(ToolStatus, "see which sources are looked at and what is wrong with them", nil)
 }
 
+// Wrong says what of a call's scope cannot be meant as it is written: the field's name
+// first, then what it is not; "" when nothing is.
+func (in RecallIn) Wrong() string {
+	_, meaning := planRecall(in)
+	return meaning
+}
+
+// Wrong says the same of an answer whose outcome is [InvalidScope]; "" otherwise.
+func (o RecallOut) Wrong() string { return o.wrong }
+
 // again is the same call once more, with all that narrows it.
 func (p *recallPlan) again() map[string]any {
 	var args map[string]any
@@ -707,7 +721,7 @@ func (p *recallPlan) again() map[string]any {
 }
 
 func (o RecallOut) invalid(in RecallIn, meaning string) RecallOut {
-	o.Outcome, o.Conclusive = InvalidScope, false
+	o.Outcome, o.Conclusive, o.wrong = InvalidScope, false, meaning
 	o.Meaning = "The scope of the query cannot be used: " + meaning + "."
 	o.Warnings = append(o.Warnings, meaning)
 	o.Next = call(ToolRecall, "ask again with a valid scope or without it", map[string]any{"query": in.Query, "limit": in.Limit})

@@ -83,8 +83,17 @@ func (p Places) Register(ctx context.Context, r Registration) (added bool, err e
 	return added && err == nil, err
 }
 
-// Unregister takes a root out of sources.json and reports whether it was there.
-func (p Places) Unregister(ctx context.Context, r Registration) (found bool, err error) {
+// Unregister takes a root out of sources.json. One that is not there is a [Configuration]
+// fault that says why it may be read all the same.
+func (p Places) Unregister(ctx context.Context, r Registration) error {
+	list, err := p.Registered()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(list, r) { // nothing is made to find that out
+		return p.notRegistered(list, r)
+	}
+	found := false
 	err = p.change(ctx, func(list []Registration) []Registration {
 		i := slices.Index(list, r)
 		if found = i >= 0; found {
@@ -92,11 +101,28 @@ func (p Places) Unregister(ctx context.Context, r Registration) (found bool, err
 		}
 		return list
 	})
-	return found && err == nil, err
+	if err == nil && !found {
+		return p.notRegistered(nil, r)
+	}
+	return err
+}
+
+func (p Places) notRegistered(list []Registration, r Registration) error {
+	f := fault.New(Configuration, "this directory is not registered for %s", r.Origin)
+	if i := slices.IndexFunc(list, func(o Registration) bool { return o.Dir == r.Dir }); i >= 0 {
+		return f.WithHint("it is registered for %s", list[i].Origin)
+	}
+	if slices.Contains(p.automatic, r) {
+		return f.WithHint("it is read without that; MOONCITE_AUTO_SOURCES=0 switches such roots off")
+	}
+	return f.WithHint("`mooncite source list` shows what is")
 }
 
 // change rewrites sources.json under a lock, so that two commands at once both count.
 func (p Places) change(ctx context.Context, edit func([]Registration) []Registration) error {
+	if err := p.Housed(p.ConfigDir); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(p.ConfigDir, 0o700); err != nil {
 		return fault.Wrap(Configuration, err, "%s cannot be made", configWhat).WithHint("look at the permissions of the directory above it")
 	}

@@ -45,16 +45,57 @@ func TestRegister(t *testing.T) {
 	}
 
 	must(t, os.RemoveAll(h.Path("b"))) // what is gone can still be taken out
-	for _, want := range []bool{true, false} {
-		found, err := p.Unregister(t.Context(), b)
-		must(t, err)
-		if found != want {
-			t.Errorf("found %v, want %v", found, want)
+	must(t, p.Unregister(t.Context(), b))
+	for _, x := range []struct {
+		r    source.Registration
+		hint string
+	}{
+		{b, "source list"},
+		{source.Registration{Origin: evidence.Claude, Dir: h.Path("a")}, "registered for chatgpt"},
+		{source.Registration{Origin: evidence.Codex, Dir: h.Path(".codex/sessions")}, "MOONCITE_AUTO_SOURCES=0"},
+	} {
+		err := p.Unregister(t.Context(), x.r)
+		if f := fault.From(err); !errors.Is(err, source.Configuration) || !strings.Contains(f.Msg, "not registered for "+string(x.r.Origin)) || !strings.Contains(f.Hint, x.hint) {
+			t.Errorf("%v: %v", x.r, err)
 		}
 	}
 	if got, _ := p.Registered(); len(got) != 2 {
 		t.Errorf("left: %v", got)
 	}
+}
+
+// Neither a home nor a configuration directory comes into being by a wrong call.
+func TestNothingIsMadeInVain(t *testing.T) {
+	h := testenv.NewHome(t)
+	home := h.Path("mistyped")
+	h.Set("HOME", home)
+	h.Set("XDG_CONFIG_HOME", "")
+	h.Set("XDG_STATE_HOME", "")
+	p := places(t, h)
+	must(t, os.Mkdir(h.Path("real"), 0o700))
+	r := source.Registration{Origin: evidence.Codex, Dir: h.Path("real")}
+	_, err := p.Register(t.Context(), r)
+	for what, err := range map[string]error{"add": err, "state": p.Housed(p.StateDir)} {
+		if f := fault.From(err); !errors.Is(err, source.Configuration) || !strings.Contains(f.Msg, "home directory does not exist") || !strings.Contains(f.Hint, "HOME") || strings.Contains(f.Msg+f.Hint, home) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	must(t, p.Housed(h.Path("elsewhere")))
+	if err := p.Unregister(t.Context(), r); !strings.Contains(err.Error(), "not registered") {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := os.Stat(home); err == nil {
+		t.Error("the home was made")
+	}
+	must(t, os.Mkdir(home, 0o700))
+	must(t, p.Housed(p.StateDir))
+	if err := p.Unregister(t.Context(), r); !strings.Contains(err.Error(), "not registered") {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := os.Stat(p.ConfigDir); err == nil {
+		t.Error("the configuration directory was made")
+	}
+	register(t, p, r)
 }
 
 func TestRegisterRefuses(t *testing.T) {
