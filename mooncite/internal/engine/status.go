@@ -300,7 +300,7 @@ func (o *StatusOut) conclude(f *freshness) {
 		o.Next = o.remedy()
 	case o.Oversized > 0:
 		o.Outcome, o.Freshness = Degraded, "current"
-		o.Meaning = "Search works; some records are too long to be read."
+		o.Meaning = "Search works; some records are too long or too damaged to be read as a whole."
 	case o.Errors > 0:
 		o.Outcome, o.Freshness = Ready, "current"
 		o.Meaning = "Search works and is current. Some damaged records are not citable; they are still looked at when something is not found."

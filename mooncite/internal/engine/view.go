@@ -227,7 +227,7 @@ func (v *view) gaps(f *index.Filter) []string {
 	}
 	add(failed, "source file cannot be read as it stands; mooncite_status names it", "source files cannot be read as they stand; mooncite_status names them")
 	add(exports, "export has damaged parts, which cannot be searched", "exports have damaged parts, which cannot be searched")
-	add(oversized, "record is too long to be searched", "records are too long to be searched")
+	add(oversized, "record is too long or too damaged to be searched as a whole", "records are too long or too damaged to be searched as a whole")
 	for _, g := range v.fresh.groups {
 		if f.Origin == "" || g.Origin == string(f.Origin) || g.Origin == unknownOrigin {
 			out = append(out, g.sentence())
