@@ -41,6 +41,7 @@ type Engine struct {
 	forgotten  *tombstones
 	now        func() time.Time
 	patience   time.Duration
+	batch      int64 // batchText
 	recent     recent
 	namespaces namespaces
 	generation generations
@@ -100,7 +101,7 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, watched: map[watchKey]*watched{},
+	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, batch: batchText, watched: map[watchKey]*watched{},
 		last: lastRun{refresh: notRun, rebuild: notRun, at: evidence.NoTime}}
 	e.timings.now = o.Now
 	e.life, e.stop = context.WithCancel(context.WithoutCancel(ctx))
