@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"localmcp/internal/fault"
 	"localmcp/internal/op"
 	"localmcp/mooncite/internal/engine"
@@ -44,6 +47,18 @@ func check(command, tool string, in any) error {
 		return wrong(command, fault.From(err).Msg)
 	}
 	return nil
+}
+
+// given refuses a flag that is given without a value, as a script does whose variable is
+// empty: what it was to narrow would be searched as a whole.
+func given(c *cobra.Command) error {
+	var err error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && f.Value.Type() == "string" && strings.TrimSpace(f.Value.String()) == "" {
+			err = wrong(c.Name(), "--"+f.Name+" has no value")
+		}
+	})
+	return err
 }
 
 // citation refuses what is no evidence id or URI.

@@ -17,6 +17,9 @@ func (p *program) forgetCommand() *cobra.Command {
 			"The history itself is not touched: delete there what must not be on the machine at all.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := given(c); err != nil {
+				return err
+			}
 			if (session == "") == (span == "") {
 				return fault.New(evidence.CodeUsage, "give either --session or --evidence").WithHint("see `mooncite forget --help`")
 			}

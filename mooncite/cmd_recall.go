@@ -39,6 +39,9 @@ func (p *program) recallCommand() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Query = strings.TrimSpace(strings.Join(args, " "))
+			if err := given(c); err != nil {
+				return err
+			}
 			if err := check("recall", engine.ToolRecall, in); err != nil {
 				return err
 			}

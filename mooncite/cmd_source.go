@@ -48,10 +48,10 @@ func (o sourcesOut) Text() string {
 		if r.Registered {
 			by = "registered"
 		}
-		fmt.Fprintf(&b, "%-12s %-10s %-8s %s\n", r.Origin, by, r.State, r.Root)
+		fmt.Fprintf(&b, "%-12s %-10s %-8s %s\n", r.Origin, by, r.State, oneLine(r.Root))
 		for _, more := range []string{r.Problem, r.Remedy} {
 			if more != "" {
-				fmt.Fprintf(&b, "    %s\n", more)
+				fmt.Fprintf(&b, "    %s\n", oneLine(more))
 			}
 		}
 	}
@@ -60,6 +60,9 @@ func (o sourcesOut) Text() string {
 	}
 	return b.String()
 }
+
+// oneLine keeps a name with a line feed from looking like more than one.
+func oneLine(visible string) string { return strings.ReplaceAll(visible, "\n", `\u{a}`) }
 
 // outcome is what status would make of the roots: degraded when one cannot be read as it
 // stands.
@@ -211,6 +214,6 @@ func (p *program) changed(asJSON bool, o sourceChange, did string) error {
 	if asJSON {
 		return p.streams.JSON(o)
 	}
-	p.streams.Printf("%s %s %s\n", o.Origin, o.Root, did)
+	p.streams.Printf("%s %s %s\n", o.Origin, oneLine(o.Root), did)
 	return nil
 }

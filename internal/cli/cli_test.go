@@ -23,6 +23,11 @@ var codes = cli.Codes{
 	Help: []cli.Meaning{{0, "It worked."}, {1, "It failed."}, {2, "The command line is wrong."}, {4, "Nothing to ask."}},
 }
 
+type place string
+
+func (p place) Error() string { return "at " + string(p) }
+func (p place) Place() string { return string(p) }
+
 func tree(s *cli.Streams) *cobra.Command {
 	root := &cobra.Command{Use: "prog", Short: "does things", Long: "Does things.\n\n.Really - \\ things."}
 	show := &cobra.Command{Use: "show [what]", Short: "Show something", Args: cobra.MaximumNArgs(1),
@@ -32,6 +37,8 @@ func tree(s *cli.Streams) *cobra.Command {
 				return s.JSON(map[string]any{"b": []string(nil), "a": "<x>"})
 			case "fault":
 				return fmt.Errorf("deeper: %w", fault.Wrap("unavailable", errors.New("disk on fire"), "there is no index").WithHint("Run %q.", "prog index"))
+			case "place":
+				return fault.Wrap("x", place("/home/mara/a\nb\x1b[31m"), "it is not there")
 			case "bug":
 				return errors.New("secret path")
 			case "words":
@@ -66,6 +73,7 @@ func TestRun(t *testing.T) {
 	}{
 		{"show", 0, "{\n  \"a\": \"<x>\",\n  \"b\": []\n}\n", ""},
 		{"show fault", 4, "", "prog: there is no index\n  Run \"prog index\".\n"},
+		{"show place", 1, "", "prog: it is not there\n  at \"/home/mara/a\\nb\\x1b[31m\"\n"},
 		{"show bug", 1, "", "prog: something went wrong inside the program\n"},
 		{"show quiet", 3, "", ""},
 		{"show stop", 130, "", "prog: interrupted\n"},

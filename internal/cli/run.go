@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -193,8 +196,17 @@ func Print(s *Streams, program string, err error) {
 	case s.Verbose:
 		fmt.Fprintf(s.Err, "  cause: %v\n", f.Err)
 	case errors.As(f.Err, &at):
-		fmt.Fprintf(s.Err, "  at %s\n", at.Place())
+		fmt.Fprintf(s.Err, "  at %s\n", oneLine(at.Place()))
 	}
+}
+
+// oneLine quotes a path that would not stay on its line, or would do something to the
+// terminal.
+func oneLine(path string) string {
+	if !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // exitHelp is the end of every help text.

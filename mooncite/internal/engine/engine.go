@@ -85,7 +85,7 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	}
 	if o, inside := places.StateInside(); inside {
 		return nil, fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, which are never written to", o).
-			WithHint("set MOONCITE_STATE_DIR to a directory outside every root; `mooncite source list` shows them")
+			WithHint("set MOONCITE_STATE_DIR to a directory outside every root, or take a registered one out with `mooncite source remove`; `mooncite source list` shows them")
 	}
 	if err := places.Housed(places.StateDir); err != nil {
 		return nil, err

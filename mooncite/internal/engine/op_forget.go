@@ -23,7 +23,7 @@ type ForgetPlan struct {
 // Text says what it would do.
 func (p *ForgetPlan) Text() string {
 	if p.session != "" {
-		return fmt.Sprintf("This takes %d spans of session %s out of the index and keeps them out", p.spans, p.session)
+		return fmt.Sprintf("This takes %s of session %s out of the index and keeps them out", spans(p.spans), p.session)
 	}
 	return fmt.Sprintf("This takes the text of %s out of the index and keeps it out", p.evidence)
 }
@@ -39,7 +39,14 @@ type ForgetOut struct {
 // Text is the result in words.
 func (o ForgetOut) Text() string {
 	what := o.SessionID + o.Evidence
-	return fmt.Sprintf("Taken out: %d spans of %s. Copies in other sessions and the history's own files stay as they are.\n", o.Spans, what)
+	return fmt.Sprintf("Taken out: %s of %s. Copies in other sessions and the history's own files stay as they are.\n", spans(o.Spans), what)
+}
+
+func spans(n int64) string {
+	if n == 1 {
+		return "1 span"
+	}
+	return fmt.Sprintf("%d spans", n)
 }
 
 // PlanForget finds what is to be taken out. Exactly one of session and span is given.

@@ -63,8 +63,8 @@ func (p Places) Registered() ([]Registration, error) {
 }
 
 // Register adds a root to sources.json and reports whether it was not there yet. It must
-// be an existing directory, reached without a link, that does not overlap the state
-// directory. Adding what is there already changes nothing.
+// be an existing directory that can be read, reached without a link, and must not overlap
+// the state directory. Adding what is there already changes nothing.
 func (p Places) Register(ctx context.Context, r Registration) (added bool, err error) {
 	if why := r.Wrong(); why != "" {
 		return false, fault.New(Configuration, "the source cannot be added: %s", why).WithHint("give one of %s and the directory's absolute path", Registrable())
@@ -74,6 +74,9 @@ func (p Places) Register(ctx context.Context, r Registration) (added bool, err e
 	} else if state == Missing {
 		return false, fault.New(Configuration, "the source cannot be added: the directory does not exist").WithHint("look at the path's spelling")
 	}
+	if err := readable(r); err != nil {
+		return false, err
+	}
 	err = p.change(ctx, func(list []Registration) []Registration {
 		if added = !slices.Contains(list, r); added {
 			list = append(list, r)
@@ -81,6 +84,20 @@ func (p Places) Register(ctx context.Context, r Registration) (added bool, err e
 		return list
 	})
 	return added && err == nil, err
+}
+
+// readable lists a directory once, which its owner may do with one that others cannot.
+func readable(r Registration) error {
+	dir, err := safefile.OpenRoot(r.Dir, safefile.RefuseLinks)
+	if err == nil {
+		defer dir.Close()
+		_, _, err = dir.ReadDir(".")
+	}
+	if err == nil {
+		return nil
+	}
+	problem, _ := unreadable(r, err)
+	return problem
 }
 
 // Unregister takes a root out of sources.json. One that is not there is a [Configuration]

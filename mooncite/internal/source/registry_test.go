@@ -114,6 +114,7 @@ func TestRegisterRefuses(t *testing.T) {
 		"unknown":        {Origin: "gemini", Dir: h.Path("real")},
 		"around state":   {Origin: evidence.Codex, Dir: h.Dir},
 		"everything":     {Origin: evidence.Codex, Dir: "/"},
+		"too long":       {Origin: evidence.Codex, Dir: h.Path(strings.Repeat("x", 300))},
 	} {
 		_, err := p.Register(t.Context(), r)
 		f := fault.From(err)
