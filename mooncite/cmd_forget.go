@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"localmcp/internal/fault"
@@ -20,8 +17,16 @@ func (p *program) forgetCommand() *cobra.Command {
 			"The history itself is not touched: delete there what must not be on the machine at all.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := given(c); err != nil {
+				return err
+			}
 			if (session == "") == (span == "") {
 				return fault.New(evidence.CodeUsage, "give either --session or --evidence").WithHint("see `mooncite forget --help`")
+			}
+			if span != "" {
+				if err := citation(span); err != nil {
+					return err
+				}
 			}
 			e, err := p.openReady(c)
 			if err != nil {
@@ -36,9 +41,11 @@ func (p *program) forgetCommand() *cobra.Command {
 				if !p.streams.InTerminal {
 					return fault.New(evidence.CodeConfirm, "%s", plan.Text()).WithHint("add --yes to do it; it cannot be undone")
 				}
-				p.streams.Notef("%s\nIt cannot be undone. Type yes to do it:", plan.Text())
-				answer, _ := bufio.NewReader(p.streams.In).ReadString('\n')
-				if strings.TrimSpace(answer) != "yes" {
+				answer, err := p.streams.Ask(c.Context(), plan.Text()+"\nIt cannot be undone. Type yes to do it:")
+				if err != nil {
+					return err
+				}
+				if answer != "yes" {
 					return fault.New(evidence.CodeConfirm, "nothing was changed")
 				}
 			}

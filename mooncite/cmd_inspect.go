@@ -1,10 +1,12 @@
 package main
 
 import (
-	"math"
+	"errors"
 
 	"github.com/spf13/cobra"
 
+	"localmcp/internal/fault"
+	"localmcp/internal/op"
 	"localmcp/mooncite/internal/engine"
 )
 
@@ -18,10 +20,10 @@ func (p *program) inspectCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.EvidenceID, in.Window = args[0], &window
-			if err := within("--window", window, 0, 10); err != nil {
+			if err := citation(in.EvidenceID); err != nil {
 				return err
 			}
-			if err := within("--offset", in.TextOffset, 0, math.MaxInt32); err != nil {
+			if err := check("inspect", engine.ToolInspect, in); err != nil {
 				return err
 			}
 			e, err := p.openReady(c)
@@ -30,6 +32,9 @@ func (p *program) inspectCommand() *cobra.Command {
 			}
 			defer e.Close()
 			out, err := e.Inspect(c.Context(), in)
+			if errors.Is(err, op.InvalidArgument) {
+				return wrong("inspect", fault.From(err).Msg)
+			}
 			if err != nil {
 				return err
 			}

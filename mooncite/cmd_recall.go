@@ -3,24 +3,14 @@ package main
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"localmcp/internal/cli"
-	"localmcp/internal/fault"
 	"localmcp/internal/op"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/evidence"
 )
-
-// within refuses a number outside its bounds.
-func within(flag string, n, low, high int) error {
-	if n < low || n > high {
-		return fault.New(evidence.CodeUsage, "%s is %d", flag, n).WithHint("give %d to %d", low, high)
-	}
-	return nil
-}
 
 // answer prints an engine's answer, as data or in words.
 func (p *program) answer(asJSON bool, out op.Texter) error {
@@ -48,12 +38,15 @@ func (p *program) recallCommand() *cobra.Command {
 			"  mooncite recall '\"retry with backoff\"'",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			in.Query = strings.Join(args, " ")
-			if err := within("--limit", in.Limit, 1, 20); err != nil {
+			in.Query = strings.TrimSpace(strings.Join(args, " "))
+			if err := given(c); err != nil {
 				return err
 			}
-			if n := utf8.RuneCountInString(in.Query); n > 2000 || strings.TrimSpace(in.Query) == "" {
-				return fault.New(evidence.CodeUsage, "the query has %d characters", n).WithHint("give 1 to 2000")
+			if err := check("recall", engine.ToolRecall, in); err != nil {
+				return err
+			}
+			if why := in.Wrong(); why != "" {
+				return wrong("recall", why)
 			}
 			e, err := p.openReady(c)
 			if err != nil {
@@ -64,6 +57,9 @@ func (p *program) recallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if why := out.Wrong(); why != "" {
+				return wrong("recall", why)
+			}
 			return p.conclude(asJSON, out, out.Conclusive)
 		},
 	}
@@ -73,8 +69,8 @@ func (p *program) recallCommand() *cobra.Command {
 	f.StringVar(&in.SessionID, "session", "", "only this session")
 	f.StringVar(&in.After, "after", "", "only at or after this time, such as 2026-03-01T00:00:00Z")
 	f.StringVar(&in.Before, "before", "", "only at or before this time")
-	f.StringVar(&in.Role, "role", "", "only this speaker: user, assistant, system, developer, tool, toolResult, summary, unknown")
-	f.StringVar(&in.SourceOrigin, "origin", "", "only this product: pi, omp, claude-code, codex, chatgpt")
+	f.StringVar(&in.Role, "role", "", "only this speaker: "+evidence.Names(evidence.Roles()))
+	f.StringVar(&in.SourceOrigin, "origin", "", "only this product: "+evidence.Names(evidence.Origins()))
 	f.StringVar(&in.Order, "order", "relevance", "relevance, newest or oldest")
 	f.StringVar(&in.Cursor, "cursor", "", "go on behind an earlier answer")
 	f.BoolVar(&in.DebugTiming, "timing", false, "report how long it took")

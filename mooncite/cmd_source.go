@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"localmcp/internal/fault"
+	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/source"
 )
@@ -35,6 +38,39 @@ type sourcesOut struct {
 	Sources []rootOut `json:"sources"`
 	Problem string    `json:"problem,omitempty"`
 	Remedy  string    `json:"remedy,omitempty"`
+}
+
+// Text is the list in words.
+func (o sourcesOut) Text() string {
+	var b strings.Builder
+	for _, r := range o.Sources {
+		by := "automatic"
+		if r.Registered {
+			by = "registered"
+		}
+		fmt.Fprintf(&b, "%-12s %-10s %-8s %s\n", r.Origin, by, r.State, oneLine(r.Root))
+		for _, more := range []string{r.Problem, r.Remedy} {
+			if more != "" {
+				fmt.Fprintf(&b, "    %s\n", oneLine(more))
+			}
+		}
+	}
+	if o.Problem != "" {
+		fmt.Fprintf(&b, "\n%s; the other roots work.\n    %s\n", o.Problem, o.Remedy)
+	}
+	return b.String()
+}
+
+// oneLine keeps a name with a line feed from looking like more than one.
+func oneLine(visible string) string { return strings.ReplaceAll(visible, "\n", `\u{a}`) }
+
+// outcome is what status would make of the roots: degraded when one cannot be read as it
+// stands.
+func (o sourcesOut) outcome() string {
+	if o.Problem != "" || slices.ContainsFunc(o.Sources, func(r rootOut) bool { return r.Problem != "" }) {
+		return engine.Degraded
+	}
+	return engine.Ready
 }
 
 var stateNames = map[source.State]string{source.Usable: "ok", source.Missing: "missing", source.Refused: "refused", source.Covered: "covered"}
@@ -87,26 +123,10 @@ func (p *program) sourceListCommand() *cobra.Command {
 			if set.Problem != nil {
 				out.Problem, out.Remedy = set.Problem.Msg, set.Problem.Hint
 			}
-			if asJSON {
-				return p.streams.JSON(out)
+			if err := p.answer(asJSON, out); err != nil {
+				return err
 			}
-			for _, o := range out.Sources {
-				by := "automatic"
-				if o.Registered {
-					by = "registered"
-				}
-				p.streams.Printf("%-12s %-10s %-8s %s\n", o.Origin, by, o.State, o.Root)
-				if o.Problem != "" {
-					p.streams.Printf("    %s\n", o.Problem)
-				}
-				if o.Remedy != "" {
-					p.streams.Printf("    %s\n", o.Remedy)
-				}
-			}
-			if out.Problem != "" {
-				p.streams.Printf("\n%s; the other roots work.\n    %s\n", out.Problem, out.Remedy)
-			}
-			return nil
+			return statusExit(out.outcome())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print them as JSON")
@@ -121,15 +141,15 @@ type sourceChange struct {
 
 // registration reads the arguments of add and remove.
 func registration(args []string) (source.Registration, error) {
-	o, ok := evidence.ParseOrigin(args[0])
-	if !ok || o == evidence.Pi || o == evidence.OMP {
-		return source.Registration{}, fault.New(evidence.CodeUsage, "%q is not an origin that can be registered", args[0]).
-			WithHint("give claude-code, codex or chatgpt; Pi and OMP are found by themselves")
+	r := source.Registration{Origin: evidence.Origin(args[0]), Dir: args[1]}
+	if filepath.IsAbs(r.Dir) {
+		r.Dir = filepath.Clean(r.Dir)
 	}
-	if !filepath.IsAbs(args[1]) {
-		return source.Registration{}, fault.New(evidence.CodeUsage, "%q is not an absolute path", args[1]).WithHint("give the directory's whole path, beginning with /")
+	if why := r.Wrong(); why != "" {
+		return r, fault.New(evidence.CodeUsage, "%s", why).
+			WithHint("give %s and the directory's whole path, beginning with /; Pi and OMP are found by themselves", source.Registrable())
 	}
-	return source.Registration{Origin: o, Dir: filepath.Clean(args[1])}, nil
+	return r, nil
 }
 
 func (p *program) sourceAddCommand() *cobra.Command {
@@ -137,7 +157,7 @@ func (p *program) sourceAddCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add ORIGIN DIRECTORY",
 		Short: "Authorize one more root to be read",
-		Long: "Add lets mooncite read the histories below a directory. ORIGIN is claude-code, codex or chatgpt.\n" +
+		Long: "Add lets mooncite read the histories below a directory. ORIGIN is " + source.Registrable() + ".\n" +
 			"Running servers see it at their next request.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -149,18 +169,15 @@ func (p *program) sourceAddCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			before, err := places.Registered()
+			added, err := places.Register(c.Context(), r)
 			if err != nil {
 				return err
 			}
-			if err := places.Register(c.Context(), r); err != nil {
-				return err
+			did := "added"
+			if !added {
+				did = "was registered already"
 			}
-			added := true
-			for _, b := range before {
-				added = added && b != r
-			}
-			return p.changed(asJSON, sourceChange{added, string(r.Origin), evidence.Visible(r.Dir)}, "added", "was registered already")
+			return p.changed(asJSON, sourceChange{added, string(r.Origin), evidence.Visible(r.Dir)}, did)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -183,24 +200,20 @@ func (p *program) sourceRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			removed, err := places.Unregister(c.Context(), r)
-			if err != nil {
+			if err := places.Unregister(c.Context(), r); err != nil {
 				return err
 			}
-			return p.changed(asJSON, sourceChange{removed, string(r.Origin), evidence.Visible(r.Dir)}, "removed", "is not registered; automatic roots are switched off with MOONCITE_AUTO_SOURCES=0")
+			return p.changed(asJSON, sourceChange{true, string(r.Origin), evidence.Visible(r.Dir)}, "removed")
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }
 
-func (p *program) changed(asJSON bool, o sourceChange, did, not string) error {
+func (p *program) changed(asJSON bool, o sourceChange, did string) error {
 	if asJSON {
 		return p.streams.JSON(o)
 	}
-	if !o.Changed {
-		did = not
-	}
-	p.streams.Printf("%s\n", fmt.Sprintf("%s %s %s", o.Origin, o.Root, did))
+	p.streams.Printf("%s %s %s\n", o.Origin, oneLine(o.Root), did)
 	return nil
 }

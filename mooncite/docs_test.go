@@ -151,6 +151,7 @@ var explained = []struct {
 	{evidence.CodeConfig, "The configuration cannot be used."},
 	{evidence.CodeSource, "A source cannot be read."},
 	{evidence.CodeUnavailable, "Nothing can be answered at all."},
+	{cli.Output, "An answer could not be written to standard output."},
 	{op.InvalidArgument, "A tool was called with arguments that do not fit its input schema."},
 	{op.UnknownOperation, "There is no tool of that name."},
 	{"cancelled", "The caller took the call back."},
@@ -178,6 +179,7 @@ var reasons = []struct {
 	{source.Metadata, "The state of a file cannot be read."},
 	{source.Changed, "A file changed while it was read, or a Pi file was cut, rewritten or replaced. What was indexed before stays."},
 	{source.ReadOrParse, "A file cannot be read or understood. What was indexed before stays."},
+	{engine.IndexWrite, "Newer text was read but could not be put into the index, as on a full disk. What was published before still answers."},
 }
 
 func TestDocsErrors(t *testing.T) {
@@ -187,7 +189,11 @@ func TestDocsErrors(t *testing.T) {
 	for _, m := range codes.Help {
 		fmt.Fprintf(&b, "| %d | %s |\n", m.Status, m.Text)
 	}
-	b.WriteString("\nA command that is interrupted exits with 130.\n\n## Codes\n\n")
+	b.WriteString("\nA command that is interrupted exits with 130.\n\n" +
+		"What is wrong as it was typed (a word that is no command, a flag or an argument that is unknown, missing, out of bounds or not of\n" +
+		"its form) ends every command with 2, before anything is opened, read or changed. So does, once the index was asked, a session id that\n" +
+		"is not known, not unique or of a root that is not authorized, and an offset behind the end of the text. An id of the right form that nothing indexed has is 4. With 1 and 2\n" +
+		"nothing is on standard output; standard error has one sentence, and what to do.\n\n## Codes\n\n")
 	b.WriteString("A failed tool call names the code first, then the sentence; `structuredContent` has `code`, `message` and `hint`. A failed\n" +
 		"command prints sentence and hint and exits with the status below. An outcome such as `no_match` or `stale` is an answer, not an\n" +
 		"error; `docs/tools.md` lists them.\n\n| Code | Exit | Meaning |\n| --- | --- | --- |\n")

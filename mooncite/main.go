@@ -10,6 +10,7 @@ import (
 
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
+	"localmcp/internal/op"
 	"localmcp/mooncite/internal/evidence"
 )
 
@@ -32,14 +33,15 @@ var codes = cli.Codes{
 	Exit: map[fault.Code]int{
 		evidence.CodeUsage:       exitUsage,
 		evidence.CodeConfirm:     exitUsage,
+		op.InvalidArgument:       exitUsage,
 		evidence.CodeUnavailable: exitInconclusive,
 	},
 	Help: []cli.Meaning{
 		{Status: 0, Text: "done; for recall and inspect: a conclusive answer"},
-		{Status: 1, Text: "an error"},
-		{Status: exitUsage, Text: "a wrong call, or a confirmation is missing"},
+		{Status: 1, Text: "an error: it could not be done"},
+		{Status: exitUsage, Text: "a wrong call, a scope that cannot be used, or a confirmation is missing"},
 		{Status: exitDegraded, Text: "works, but some sources cannot be read as they stand"},
-		{Status: exitInconclusive, Text: "unavailable, or no conclusive answer"},
+		{Status: exitInconclusive, Text: "unavailable, nothing indexed has this id, or no conclusive answer"},
 	},
 }
 

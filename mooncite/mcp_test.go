@@ -278,6 +278,7 @@ func TestRecallInspectStatus(t *testing.T) {
 
 func TestInvalidArguments(t *testing.T) {
 	c := sampleWorld(t).serve()
+	id := c.finds("ECONNRESET").EvidenceID
 	for _, x := range []struct{ tool, args, names string }{
 		{engine.ToolRecall, `{}`, "query"},
 		{engine.ToolRecall, `{"query":""}`, "query"},
@@ -293,6 +294,7 @@ func TestInvalidArguments(t *testing.T) {
 		{engine.ToolInspect, `{"evidence_id":"x","window":-1}`, "window"},
 		{engine.ToolInspect, `{"evidence_id":"x","text_offset":-1}`, "text_offset"},
 		{engine.ToolInspect, `{"evidence_id":"x","extra":true}`, "extra"},
+		{engine.ToolInspect, `{"evidence_id":"` + id + `","text_offset":99999}`, "text_offset must be less than "},
 		{engine.ToolRecall, `[]`, ""},
 		{engine.ToolRecall, `"x"`, ""},
 	} {

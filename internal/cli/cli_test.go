@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,11 @@ var codes = cli.Codes{
 	Help: []cli.Meaning{{0, "It worked."}, {1, "It failed."}, {2, "The command line is wrong."}, {4, "Nothing to ask."}},
 }
 
+type place string
+
+func (p place) Error() string { return "at " + string(p) }
+func (p place) Place() string { return string(p) }
+
 func tree(s *cli.Streams) *cobra.Command {
 	root := &cobra.Command{Use: "prog", Short: "does things", Long: "Does things.\n\n.Really - \\ things."}
 	show := &cobra.Command{Use: "show [what]", Short: "Show something", Args: cobra.MaximumNArgs(1),
@@ -31,8 +37,12 @@ func tree(s *cli.Streams) *cobra.Command {
 				return s.JSON(map[string]any{"b": []string(nil), "a": "<x>"})
 			case "fault":
 				return fmt.Errorf("deeper: %w", fault.Wrap("unavailable", errors.New("disk on fire"), "there is no index").WithHint("Run %q.", "prog index"))
+			case "place":
+				return fault.Wrap("x", place("/home/mara/a\nb\x1b[31m"), "it is not there")
 			case "bug":
 				return errors.New("secret path")
+			case "words":
+				s.Printf("%d words\n", 2)
 			case "quiet":
 				return cli.Status(3)
 			case "stop":
@@ -63,6 +73,7 @@ func TestRun(t *testing.T) {
 	}{
 		{"show", 0, "{\n  \"a\": \"<x>\",\n  \"b\": []\n}\n", ""},
 		{"show fault", 4, "", "prog: there is no index\n  Run \"prog index\".\n"},
+		{"show place", 1, "", "prog: it is not there\n  at \"/home/mara/a\\nb\\x1b[31m\"\n"},
 		{"show bug", 1, "", "prog: something went wrong inside the program\n"},
 		{"show quiet", 3, "", ""},
 		{"show stop", 130, "", "prog: interrupted\n"},
@@ -72,10 +83,24 @@ func TestRun(t *testing.T) {
 		{"show a b", 2, "", "prog: accepts at most 1 arg(s), received 2\n  See \"prog show --help\".\n"},
 		{"show --limit x", 2, "", "prog: invalid argument \"x\" for \"-n, --limit\" flag\n  See \"prog show --help\".\n"},
 		{"source drop", 2, "", "prog: unknown command \"drop\" for \"prog source\"\n  See \"prog source --help\".\n"},
+		{"source ad", 2, "", "prog: unknown command \"ad\" for \"prog source\"\n  Did you mean \"add\"?\n"},
+		{"source drop --help", 2, "", "prog: unknown command \"drop\" for \"prog source\"\n  See \"prog source --help\".\n"},
+		{"help shwo", 2, "", "prog: unknown command \"shwo\" for \"prog\"\n  Did you mean \"show\"?\n"},
+		{"help xyzzy", 2, "", "prog: unknown command \"xyzzy\" for \"prog\"\n  See \"prog --help\".\n"},
+		{"help source drop", 2, "", "prog: unknown command \"drop\" for \"prog source\"\n  See \"prog source --help\".\n"},
+		{"help show what", 2, "", "prog: unknown command \"what\" for \"prog show\"\n  See \"prog show --help\".\n"},
+		{"completion pascal", 2, "", "prog: unknown command \"pascal\" for \"prog completion\"\n  See \"prog completion --help\".\n"},
+		{"-- show", 2, "", "prog: unknown command \"show\" for \"prog\"\n  Did you mean \"show\"?\n"},
+		{"''", 2, "", "prog: unknown command \"\" for \"prog\"\n  See \"prog --help\".\n"},
+		{"source ''", 2, "", "prog: unknown command \"\" for \"prog source\"\n  See \"prog source --help\".\n"},
 		{"source add", 0, "", ""},
 		{"source add x", 2, "", "prog: unknown command \"x\" for \"prog source add\"\n  See \"prog source add --help\".\n"},
 	} {
-		code, out, errOut := run(t, false, strings.Fields(c.args)...)
+		args := strings.Fields(c.args)
+		for i, a := range args {
+			args[i] = strings.Trim(a, "'")
+		}
+		code, out, errOut := run(t, false, args...)
 		if d := cmp.Diff([]any{c.code, c.out, c.err}, []any{code, out, errOut}); d != "" {
 			t.Errorf("%s: %s", c.args, d)
 		}
@@ -83,6 +108,43 @@ func TestRun(t *testing.T) {
 	if _, _, e := run(t, true, "show", "fault"); !strings.Contains(e, "  cause: disk on fire\n") {
 		t.Error(e)
 	}
+}
+
+// What nobody can have read was not said, whichever way it was printed.
+func TestOutputThatIsNotWritten(t *testing.T) {
+	for _, args := range [][]string{{}, {"show", "--help"}, {"help", "show"}, {"source"}, {"completion", "bash"}, {"show"}, {"show", "words"}} {
+		var e bytes.Buffer
+		s := &cli.Streams{In: strings.NewReader(""), Out: fullDisk{}, Err: &e}
+		if code := cli.Run(t.Context(), tree(s), args, s, codes); code != 1 || !strings.HasPrefix(e.String(), "prog: the answer cannot be written to standard output\n  ") {
+			t.Errorf("%v: %d %s", args, code, &e)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+// A question is answered by a line, by nothing at the end of the input, or by an interrupt
+// that does not wait for either.
+func TestAsk(t *testing.T) {
+	for input, want := range map[string]string{"yes\nno\n": "yes", " no \n": "no", "last": "last", "": ""} {
+		var e bytes.Buffer
+		s := &cli.Streams{In: strings.NewReader(input), Err: &e}
+		if got, err := s.Ask(t.Context(), "Sure?"); got != want || err != nil || e.String() != "Sure?\n" {
+			t.Errorf("%q: %q, %v, said %q", input, got, err, &e)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		in, end := io.Pipe() // nobody types
+		defer end.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		s := &cli.Streams{In: in, Err: io.Discard}
+		if got, err := s.Ask(ctx, "Sure?"); got != "" || !errors.Is(err, context.Canceled) {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
 }
 
 func TestHelp(t *testing.T) {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -70,15 +73,25 @@ func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 // Run executes the command that args name, prints a failure, and returns the exit
 // status. The caller's main gives it to os.Exit.
 func Run(ctx context.Context, root *cobra.Command, args []string, s *Streams, codes Codes) int {
+	out := &output{to: s.Out}
+	s.Out = out
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetUsageTemplate(root.UsageTemplate() + exitHelp(codes))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	ran := false
 	prepare(root, &ran)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := root, stray(root, args)
+	if err == nil {
+		cmd, err = root.ExecuteContextC(ctx)
+	}
+	if f := out.failure(); f != nil {
+		err = f
+	}
 	if err == nil {
 		return 0
 	}
@@ -89,16 +102,49 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s *Streams, co
 	return codes.Of(err)
 }
 
-// prepare makes every command of a tree note that it began, so that what cobra
-// refused before can be told apart, and makes a group refuse an unknown member.
-func prepare(c *cobra.Command, ran *bool) {
-	if !c.Runnable() && c.HasParent() && c.HasSubCommands() {
-		c.RunE = func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return c.Help()
-			}
-			return usage(c, fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath()))
+// stray refuses a word that names no command: cobra shows the help of a group and
+// calls that done.
+func stray(root *cobra.Command, args []string) error {
+	c, rest, err := root.Find(args)
+	if err != nil || c.Runnable() {
+		return nil // cobra says what is wrong
+	}
+	c.InitDefaultHelpFlag()
+	if c.ParseFlags(rest) != nil || c.Flags().NArg() == 0 {
+		return nil
+	}
+	return unknown(c, c.Flags().Arg(0))
+}
+
+func unknown(group *cobra.Command, word string) error {
+	text := fmt.Sprintf("unknown command %q for %q", word, group.CommandPath())
+	group.SuggestionsMinimumDistance = max(group.SuggestionsMinimumDistance, 2) // cobra's own default
+	if like := group.SuggestionsFor(word); word != "" && len(like) > 0 {
+		text += "\n\nDid you mean this?\n\t" + like[0]
+	}
+	return usage(group, errors.New(text))
+}
+
+// help makes the help command refuse what it cannot explain.
+func help(c *cobra.Command) {
+	c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {
+		about, rest, err := c.Root().Find(args)
+		switch {
+		case err != nil:
+			return usage(c.Root(), err)
+		case len(rest) > 0:
+			return unknown(about, rest[0])
 		}
+		about.InitDefaultHelpFlag() // so that it is listed
+		return about.Help()
+	}
+}
+
+// prepare makes every command of a tree note that it began, so that what cobra
+// refused before can be told apart.
+func prepare(c *cobra.Command, ran *bool) {
+	if c.Name() == "help" && c.HasParent() && !c.Parent().HasParent() {
+		help(c)
 	}
 	switch run, runE := c.Run, c.RunE; {
 	case runE != nil:
@@ -150,8 +196,17 @@ func Print(s *Streams, program string, err error) {
 	case s.Verbose:
 		fmt.Fprintf(s.Err, "  cause: %v\n", f.Err)
 	case errors.As(f.Err, &at):
-		fmt.Fprintf(s.Err, "  at %s\n", at.Place())
+		fmt.Fprintf(s.Err, "  at %s\n", oneLine(at.Place()))
 	}
+}
+
+// oneLine quotes a path that would not stay on its line, or would do something to the
+// terminal.
+func oneLine(path string) string {
+	if !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // exitHelp is the end of every help text.

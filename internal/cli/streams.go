@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -53,19 +58,73 @@ func (s *Streams) JSON(v any) error {
 	return s.Text(b.String())
 }
 
-// Output is the code of data that could not be written to where it should go.
-const Output fault.Code = "output"
-
-// Text prints an answer for people. Unlike Printf it tells when nobody can have read it.
+// Text prints an answer for people.
 func (s *Streams) Text(text string) error {
 	if _, err := io.WriteString(s.Out, text); err != nil {
-		return fault.Wrap(Output, err, "the answer cannot be written to standard output").WithHint("look at the space of the disk it goes to")
+		return unwritten(err)
 	}
 	return nil
 }
 
-// Printf prints data for people.
+// Printf prints data for people. When nobody can have read it, [Run] says so.
 func (s *Streams) Printf(format string, args ...any) { fmt.Fprintf(s.Out, format, args...) }
+
+// Output is the code of data that could not be written to where it should go.
+const Output fault.Code = "output"
+
+func unwritten(err error) error {
+	return fault.Wrap(Output, err, "the answer cannot be written to standard output").WithHint("look at the space of the disk it goes to")
+}
+
+// output is standard output, with what went wrong first.
+type output struct {
+	to io.Writer
+
+	mu  sync.Mutex // guards err
+	err error
+}
+
+// Write writes.
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.to.Write(b)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.err = cmp.Or(o.err, err)
+	}
+	return n, err
+}
+
+// failure is a fault when something could not be written.
+func (o *output) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		return nil
+	}
+	return unwritten(o.err)
+}
+
+// Ask says a question on standard error and returns one line of the answer without the
+// space around it; "" when the input has ended. When ctx ends first, so does Ask, with its
+// error; the reader of an input that nobody ends is left behind and goes with the process.
+func (s *Streams) Ask(ctx context.Context, question string) (string, error) {
+	s.Notef("%s", question)
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(s.In).ReadString('\n') // an input that fails has no answer
+		answer <- strings.TrimSpace(line)
+	}()
+	select {
+	case line := <-answer:
+		return line, ctx.Err()
+	case <-ctx.Done():
+		if s.InTerminal {
+			s.Notef("") // the terminal has shown ^C
+		}
+		return "", ctx.Err()
+	}
+}
 
 // Notef says something beside the data, on standard error.
 func (s *Streams) Notef(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }

@@ -119,19 +119,6 @@ func (s *Server) addArtifacts() {
 	})
 }
 
-// addResource shows a fixed resource.
-func (s *Server) addResource(r Resource) {
-	s.sdk.AddResource(&mcp.Resource{
-		URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Doc, MIMEType: r.MIMEType,
-	}, func(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		content, err := r.Read(ctx)
-		if err != nil {
-			return nil, s.resourceFailure(r.URI, err)
-		}
-		return text(content), nil
-	})
-}
-
 func text(content string) *mcp.ReadResourceResult {
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: content}}}
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"localmcp/internal/fault"
 )
 
 const (
@@ -81,13 +79,4 @@ func notFoundInLegacy(err error) error {
 		return &c
 	}
 	return err
-}
-
-// resourceFailure hides the cause of a failed read from the client.
-func (s *Server) resourceFailure(uri string, err error) error {
-	f := fault.From(err)
-	if f.Err != nil {
-		s.opts.Log.Warn("read failed", "uri", uri, "code", string(f.Code), "cause", f.Err)
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: string(f.Code) + ": " + f.Error()}
 }

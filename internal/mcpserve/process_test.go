@@ -133,8 +133,8 @@ func TestOpeningLegacy(t *testing.T) {
 			if m := p.Call("resources/read", `{"uri":"other://x"}`); m.Error == nil || m.Error.Code != -32002 {
 				t.Errorf("unknown resource: %+v", m.Error)
 			}
-			if m := p.Call("resources/read", `{"uri":"tiny://about"}`); m.Error != nil {
-				t.Errorf("about: %+v", m.Error)
+			if m := p.Call("resources/list", "{}"); m.Error != nil {
+				t.Errorf("resources: %+v", m.Error)
 			}
 			if m := p.Call("initialize", initialize); m.Error != nil {
 				t.Errorf("a second initialize: %+v", m.Error)

@@ -1,7 +1,6 @@
 package mcpserve
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -21,8 +20,7 @@ type Options struct {
 	Runner op.Runner // runs them; nil means Set; a panic below it fails the call alone
 	Caller string    // goes into every call; empty means "local"
 
-	Resources []Resource // fixed resources beside the operations
-	Artifacts Artifacts  // how whole answers are kept; the zero value keeps none
+	Artifacts Artifacts // how whole answers are kept; the zero value keeps none
 
 	MaxReply int // bytes an answer may have before it is cut; 0 means 10000
 	MaxCalls int // tool calls running at once; 0 means 16
@@ -37,12 +35,6 @@ type Options struct {
 
 	Log *slog.Logger     // nil means none
 	Now func() time.Time // nil means time.Now
-}
-
-// Resource is a fixed text that clients may read.
-type Resource struct {
-	URI, Name, Title, Doc, MIMEType string
-	Read                            func(context.Context) (string, error)
 }
 
 // Server serves the operations; one value may serve many sessions.
@@ -85,15 +77,12 @@ func New(o Options) *Server {
 		caps:  &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		slots: make(chan struct{}, o.MaxCalls),
 	}
-	if o.Artifacts.Scheme != "" || len(o.Resources) > 0 {
+	if o.Artifacts.Scheme != "" {
 		s.caps.Resources = &mcp.ResourceCapabilities{}
 	}
 	s.sdk = mcp.NewServer(s.self, &mcp.ServerOptions{Instructions: o.Instructions, Capabilities: s.caps})
 	for _, each := range o.Set.Ops() {
 		s.sdk.AddTool(tool(each), s.handler(each))
-	}
-	for _, r := range o.Resources {
-		s.addResource(r)
 	}
 	if o.Artifacts.Scheme != "" {
 		s.keep = newShelf(o.Artifacts, o.Now)

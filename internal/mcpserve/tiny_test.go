@@ -68,13 +68,10 @@ func (l longOut) Text() string {
 
 func (l longOut) Fit(max int, detail *op.Detail) any {
 	l.ResultDetail = detail
-	for {
-		data, err := op.Encode(l)
-		if err != nil || len(data) <= max && len(l.Text()) <= max || len(l.Lines) == 0 {
-			return l
-		}
+	for !op.Fits(l, max) && len(l.Lines) > 0 {
 		l.Lines = l.Lines[:len(l.Lines)*9/10]
 	}
+	return l
 }
 
 func tiny() mcpserve.Options {
@@ -120,7 +117,5 @@ func tiny() mcpserve.Options {
 		Name: "tiny", Title: "Tiny", Version: "1.2.3", Instructions: "A tiny server for tests.",
 		Set:       op.NewSet(echo, slow, long),
 		Artifacts: mcpserve.Artifacts{Scheme: "tiny-result", Kind: "tiny_result_artifact"},
-		Resources: []mcpserve.Resource{{URI: "tiny://about", Name: "about", MIMEType: "text/plain",
-			Read: func(context.Context) (string, error) { return "tiny", nil }}},
 	}
 }

@@ -25,6 +25,13 @@ type Fitter interface {
 	Fit(max int, detail *Detail) any
 }
 
+// Fits reports whether an answer's JSON and its text are each at most max bytes: what a
+// [Fitter] asks while it cuts.
+func Fits(v Texter, max int) bool {
+	data, err := Encode(v)
+	return err == nil && len(data) <= max && len(v.Text()) <= max
+}
+
 // Detail says that an answer was cut and where the whole of it is for a while.
 type Detail struct {
 	Kind       string `json:"kind" doc:"Always progressive_result." enum:"progressive_result"`

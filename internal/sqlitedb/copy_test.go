@@ -2,11 +2,15 @@ package sqlitedb_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"localmcp/internal/fault"
 	"localmcp/internal/sqlitedb"
 )
 
@@ -37,8 +41,20 @@ func TestCopyTo(t *testing.T) {
 	if err := db.CopyTo(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.CopyTo(t.Context(), path); err == nil {
-		t.Error("a file was overwritten")
+	if err := db.CopyTo(t.Context(), path); !errors.Is(err, sqlitedb.Unusable) || !errors.Is(err, fs.ErrExist) || fault.From(err).Hint == "" {
+		t.Errorf("over a file that is there: %v", err)
+	}
+	if err := db.CopyTo(t.Context(), filepath.Join(dir, "nowhere", "b.sqlite")); !errors.Is(err, sqlitedb.Unusable) || fault.From(err).Hint == "" {
+		t.Errorf("into no directory: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	half := filepath.Join(dir, "half.sqlite")
+	if err := db.CopyTo(ended, half); err == nil {
+		t.Error("a copy was made after its context had ended")
+	}
+	if _, err := os.Stat(half); err == nil {
+		t.Error("a copy that failed left its file")
 	}
 	data, err := os.ReadFile(path)
 	if err != nil || bytes.Contains(data, []byte("zanzibarium")) {

@@ -3,6 +3,9 @@ package sqlitedb
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	sqlite "modernc.org/sqlite"
@@ -44,12 +47,55 @@ func (d *DB) classify(err error) error {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return d.damaged(err)
 	case sqlite3.SQLITE_FULL:
-		return fault.Wrap(Full, err, "the disk is full").WithHint("free some space and try again; nothing was lost")
+		return full(err)
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR:
-		return fault.Wrap(Unusable, err, "the database cannot be read or written").
-			WithHint("look at the permissions and the health of the disk it is on")
+		// SQLite keeps the system's answer to itself, but for most writes. A full disk
+		// is also met where the log's index grows and where files are flushed.
+		if asked := d.askForRoom(); lacksRoom(asked) {
+			return full(errors.Join(err, asked))
+		}
+		return Failed(err, "the database cannot be read or written")
 	}
 	return err
+}
+
+// Failed gives an error of the file system, met with a database or a file beside it, its
+// code: [Full] when the disk is, and otherwise [Unusable] with the sentence given.
+func Failed(err error, sentence string) *fault.Error {
+	if lacksRoom(err) {
+		return full(err)
+	}
+	return fault.Wrap(Unusable, err, "%s", sentence).WithHint("look at its path and permissions, and at the health of its disk")
+}
+
+func full(cause error) *fault.Error {
+	return fault.Wrap(Full, cause, "the disk is full").WithHint("free some space and try again; nothing was lost")
+}
+
+// lacksRoom reports whether an error says that the disk, or what the user may have of
+// it, is full.
+func lacksRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// roomBytes is what askForRoom writes: no page is larger.
+const roomBytes = 64 << 10
+
+// askForRoom writes a page to a file beside the database that has no name any more, so
+// that the system says what is wrong there.
+func (d *DB) askForRoom() error {
+	f, err := os.CreateTemp(filepath.Dir(d.path), filepath.Base(d.path)+"-room-*")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := os.Remove(f.Name()); err != nil {
+		return err
+	}
+	if _, err := f.Write(make([]byte, roomBytes)); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 func (d *DB) damaged(cause error) *fault.Error {

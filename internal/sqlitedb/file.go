@@ -27,26 +27,21 @@ const (
 // might already replay a foreign journal.
 func (d *DB) prepare(path string) error {
 	if !filepath.IsAbs(path) {
-		return fault.New(Unusable, "the path of the database is not absolute")
+		return fault.New(Unusable, "the path of the database is not absolute").WithHint("give a path that begins with /")
 	}
 	dir, err := safefile.OpenRoot(filepath.Dir(path), safefile.RefuseLinks)
 	if err != nil {
 		if errors.Is(err, safefile.NotSupported) {
 			return err
 		}
-		return fault.Wrap(Unusable, err, "the directory of the database cannot be opened").
-			WithHint("look at its path and permissions")
+		return Failed(err, "the directory of the database cannot be opened")
 	}
 	defer dir.Close()
 	base := filepath.Base(path)
-	if !d.o.ReadOnly && !d.o.Existing {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-		switch {
-		case err == nil:
-			f.Close()
-		case d.o.Bulk || !errors.Is(err, fs.ErrExist):
-			return fault.Wrap(Unusable, err, "the database cannot be made").
-				WithHint("look at the permissions of its directory and the space on its disk")
+	if !d.o.Existing {
+		err := create(path)
+		if err != nil && (d.o.Bulk || !errors.Is(err, fs.ErrExist)) {
+			return Failed(err, "the database cannot be made")
 		}
 	}
 	if err := privdir.CheckFile(dir, base, "the database"); err != nil {
@@ -66,18 +61,28 @@ func (d *DB) prepare(path string) error {
 func (d *DB) judgeHeader(dir *safefile.Root, base string) error {
 	f, id, err := dir.Open(base)
 	if err != nil {
-		return fault.Wrap(Unusable, err, "the database cannot be opened").WithHint("look at its permissions")
+		return Failed(err, "the database cannot be opened")
 	}
 	defer f.Close()
 	if id.Size == 0 {
 		return nil
 	}
-	pending := hasContent(dir, base+"-journal") || hasContent(dir, base+"-wal")
+	journal, err := hasContent(dir, base+"-journal")
+	if err != nil {
+		return err
+	}
+	log, err := hasContent(dir, base+"-wal")
+	if err != nil {
+		return err
+	}
 	var h [headerSize]byte
-	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:len(magic)]) != magic {
-		if hasContent(dir, base+"-journal") {
-			return nil // a crash while the file was made: SQLite rolls it back
-		}
+	_, err = io.ReadFull(f, h[:])
+	switch short := errors.Is(err, io.ErrUnexpectedEOF); {
+	case err != nil && !short:
+		return Failed(err, "the database cannot be read")
+	case (short || string(h[:len(magic)]) != magic) && journal:
+		return nil // a crash while the file was made: SQLite rolls it back
+	case short || string(h[:len(magic)]) != magic:
 		return d.damaged(err)
 	}
 	if binary.BigEndian.Uint32(h[atApplication:]) != d.o.ApplicationID {
@@ -90,13 +95,41 @@ func (d *DB) judgeHeader(dir *safefile.Root, base string) error {
 	if pageSize == 1 {
 		pageSize = 65536
 	}
-	if pages := int64(binary.BigEndian.Uint32(h[atPageCount:])); !pending && pages*pageSize > id.Size {
+	if pages := int64(binary.BigEndian.Uint32(h[atPageCount:])); !journal && !log && pages*pageSize > id.Size {
 		return d.damaged(errors.New("the file is shorter than its header says"))
 	}
 	return nil
 }
 
-func hasContent(dir *safefile.Root, name string) bool {
+// hasContent reports whether a file is there and not empty.
+func hasContent(dir *safefile.Root, name string) (bool, error) {
 	st, err := dir.Stat(name)
-	return err == nil && st.Size > 0
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, Failed(err, "a file beside the database cannot be looked at")
+	}
+	return st.Size > 0, nil
+}
+
+// create makes an empty file that is the user's alone; SQLite would let others read it.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// flush brings a file to the disk.
+func flush(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close())
+	}
+	if err != nil {
+		return Failed(err, "the database cannot be brought to the disk")
+	}
+	return nil
 }

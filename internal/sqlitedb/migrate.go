@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"localmcp/internal/fault"
 )
 
 // migrate brings the file to the newest version in one transaction. Another process
@@ -77,17 +75,4 @@ func (d *DB) version(ctx context.Context, c *Conn) (int, error) {
 		return 0, d.newer(int(version))
 	}
 	return int(version), nil
-}
-
-// checkVersion refuses a file that a reader would first have to migrate.
-func (d *DB) checkVersion(ctx context.Context, c *Conn) error {
-	v, err := d.snapshot(ctx, c)
-	if err != nil {
-		return err
-	}
-	if v != len(d.o.Migrations) {
-		return fault.New(Unusable, "the database has version %d and was not brought to %d yet", v, len(d.o.Migrations)).
-			WithHint("start the program once so that it can write")
-	}
-	return nil
 }

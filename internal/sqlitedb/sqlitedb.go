@@ -16,8 +16,8 @@ import (
 // Bounds of every database.
 const (
 	BusyTimeout     = 5 * time.Second // how long a statement waits for another writer
-	DefaultCacheKiB = 8 << 10         // page cache of each connection
-	DefaultReaders  = 2               // connections that read
+	cacheKiB        = 8 << 10         // page cache of each connection
+	readers         = 2               // connections that read
 	checkpointBytes = 4 << 20         // the log is copied back after this much
 	walLimit        = 16 << 20        // bytes the log is cut down to when it is reset
 )
@@ -29,16 +29,10 @@ type Options struct {
 	// Migrations are SQL scripts; the one at index i brings version i to i+1. A
 	// released one never changes; new ones are appended.
 	Migrations []string
-	// CacheKiB bounds the page cache of each connection; 0 means [DefaultCacheKiB].
-	CacheKiB int
 	// PageKiB is the page size of a new file, a power of two up to 64; 0 means 4.
 	PageKiB int
-	// Readers is the number of reading connections; 0 means [DefaultReaders].
-	Readers int
 	// Existing makes no file: a missing one gives fs.ErrNotExist.
 	Existing bool
-	// ReadOnly opens an existing file of exactly this version and never writes.
-	ReadOnly bool
 	// Bulk is for a new file that takes its name by rename when it is complete: no
 	// journal, no flush before Close, one connection. A failed write spoils the file,
 	// and a file that exists already is refused.
@@ -73,22 +67,16 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if o.ApplicationID == 0 {
 		panic("sqlitedb: Options.ApplicationID is 0")
 	}
-	if o.CacheKiB == 0 {
-		o.CacheKiB = DefaultCacheKiB
-	}
-	if o.Readers == 0 {
-		o.Readers = DefaultReaders
-	}
 	d := &DB{o: o, path: path, closed: make(chan struct{})}
 	if err := d.prepare(path); err != nil {
 		return nil, err
 	}
 	pool, err := sql.Open("sqlite", d.dsn())
 	if err != nil {
-		return nil, fault.Wrap(Unusable, err, "the database cannot be opened")
+		return nil, Failed(err, "the database cannot be opened")
 	}
 	d.pool = pool
-	pool.SetMaxOpenConns(1 + o.Readers)
+	pool.SetMaxOpenConns(1 + readers)
 	first, err := d.connect(ctx)
 	if err == nil {
 		if err = d.patiently(ctx, func() error { return d.start(ctx, first) }); err != nil {
@@ -103,14 +91,10 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 
 // start migrates on the first connection, which becomes the one that writes.
 func (d *DB) start(ctx context.Context, c *Conn) error {
-	if d.o.ReadOnly {
-		if err := d.checkVersion(ctx, c); err != nil {
-			return err
-		}
-	} else if err := d.migrate(ctx, c); err != nil {
+	if err := d.migrate(ctx, c); err != nil {
 		return err
 	}
-	if !d.o.ReadOnly && !d.o.Bulk {
+	if !d.o.Bulk {
 		if err := d.useWAL(ctx, c); err != nil {
 			return err
 		}
@@ -119,8 +103,8 @@ func (d *DB) start(ctx context.Context, c *Conn) error {
 	d.writer <- c
 	d.readers = d.writer
 	if !d.o.Bulk {
-		d.readers = make(chan *Conn, d.o.Readers)
-		for range d.o.Readers {
+		d.readers = make(chan *Conn, readers)
+		for range readers {
 			d.readers <- nil
 		}
 	}
@@ -145,7 +129,7 @@ func (d *DB) dsn() string {
 	q := url.Values{"_dqs": {"0"}}
 	set := func(pragma string, value any) { q.Add("_pragma", fmt.Sprintf("%s(%v)", pragma, value)) }
 	set("busy_timeout", BusyTimeout.Milliseconds())
-	set("cache_size", -d.o.CacheKiB)
+	set("cache_size", -cacheKiB)
 	if d.o.PageKiB != 0 {
 		set("page_size", d.o.PageKiB<<10)
 	}
@@ -153,16 +137,12 @@ func (d *DB) dsn() string {
 	set("trusted_schema", 0)
 	set("temp_store", "MEMORY")
 	set("foreign_keys", 1)
-	switch {
-	case d.o.ReadOnly:
-		q.Set("mode", "ro")
-	case d.o.Bulk:
-		q.Set("mode", "rw")
+	q.Set("mode", "rw")
+	if d.o.Bulk {
 		set("locking_mode", "EXCLUSIVE")
 		set("journal_mode", "OFF")
 		set("synchronous", "OFF")
-	default:
-		q.Set("mode", "rw")
+	} else {
 		q.Set("_defensive", "1")
 		set("synchronous", "NORMAL")
 		set("wal_autocheckpoint", checkpointBytes/(max(d.o.PageKiB, 4)<<10))
@@ -277,41 +257,30 @@ func (d *DB) take(ctx context.Context, from chan *Conn) (*Conn, error) {
 	}
 }
 
-// Checkpoint copies the write-ahead log into the database and cuts it to nothing. It
-// reports whether it could: somebody may still be reading an older state.
-func (d *DB) Checkpoint(ctx context.Context) (done bool, err error) {
-	c, err := d.take(ctx, d.writer)
-	if err != nil {
-		return false, err
-	}
-	defer func() { d.writer <- c }()
-	var busy, pages, copied int
-	err = c.sql.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
-	return err == nil && busy == 0, d.classify(err)
-}
-
 // CopyTo writes what the database holds into a new file, flushed to disk, without a
-// trace of what was deleted. The file must not exist.
+// trace of what was deleted. The file must not exist, and does not when CopyTo fails.
+// The faults are [Full], [Busy], [Damaged] and [Unusable].
 func (d *DB) CopyTo(ctx context.Context, path string) error {
 	if err := d.spoiled(nil); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // SQLite would let others read it
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
 	c, err := d.take(ctx, d.writer)
 	if err != nil {
 		return err
 	}
 	defer func() { d.writer <- c }()
-	if _, err := c.sql.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
-		return d.classify(err)
+	if err := create(path); err != nil {
+		return Failed(err, "the copy of the database cannot be made")
 	}
-	return flush(path)
+	_, err = c.sql.ExecContext(ctx, "VACUUM INTO ?", path)
+	if err == nil {
+		err = flush(path)
+	}
+	if err != nil {
+		err = d.classify(err) // while the disk is still as it was then
+		_ = os.Remove(path)
+	}
+	return err
 }
 
 // Close waits for reads and writes to end and closes the file. A bulk file is flushed
@@ -327,7 +296,7 @@ func (d *DB) close() error {
 	var errs []error
 	errs = append(errs, (<-d.writer).close())
 	if !d.o.Bulk {
-		for range d.o.Readers {
+		for range readers {
 			if c := <-d.readers; c != nil {
 				errs = append(errs, c.close())
 			}
@@ -338,12 +307,4 @@ func (d *DB) close() error {
 		errs = append(errs, d.spoiled(nil), flush(d.path))
 	}
 	return d.classify(errors.Join(errs...))
-}
-
-func flush(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

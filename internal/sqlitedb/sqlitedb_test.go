@@ -185,9 +185,9 @@ func TestRefusedUnharmed(t *testing.T) {
 			path := place(t)
 			must(t, os.WriteFile(path, c.data, 0o600))
 			before := testenv.Fingerprint(t, path)
-			for _, readOnly := range []bool{false, true} {
+			for _, existing := range []bool{false, true} {
 				o := options()
-				o.ReadOnly = readOnly
+				o.Existing = existing
 				_, err := sqlitedb.Open(t.Context(), path, o)
 				if !errors.Is(err, c.code) || !strings.Contains(fault.From(err).Hint, c.hint) {
 					t.Errorf("got %v (%q)", err, fault.From(err).Hint)
@@ -299,23 +299,6 @@ func openAndWriteAtOnce(t *testing.T) {
 	}
 }
 
-func TestCheckpointEmptiesTheLog(t *testing.T) {
-	path := place(t)
-	d := open(t, path, options())
-	must(t, add(t.Context(), d, strings.Repeat("x", 1<<20)))
-	must(t, d.Read(t.Context(), func(c *sqlitedb.Conn) error {
-		_, err := c.Exec(t.Context(), "SELECT 1 FROM note")
-		return err
-	}))
-	done, err := d.Checkpoint(t.Context())
-	must(t, err)
-	st, err := os.Stat(path + "-wal")
-	must(t, err)
-	if !done || st.Size() != 0 {
-		t.Errorf("done %v, the log has %d bytes", done, st.Size())
-	}
-}
-
 func TestBulkFileIsAnOrdinaryDatabaseAfterwards(t *testing.T) {
 	path := place(t)
 	o := options()
@@ -352,29 +335,19 @@ func TestFailedBulkWriteSpoilsTheFile(t *testing.T) {
 	}
 }
 
-func TestReadOnly(t *testing.T) {
+func TestExistingMakesNoFile(t *testing.T) {
 	path := place(t)
 	o := options()
-	o.ReadOnly = true
-	if _, err := sqlitedb.Open(t.Context(), path, o); !errors.Is(err, fs.ErrNotExist) {
+	o.Existing = true
+	if _, err := sqlitedb.Open(t.Context(), path, o); !errors.Is(err, fs.ErrNotExist) || fault.From(err).Hint == "" {
 		t.Errorf("a missing file: %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a file was made")
 	}
-	old := options()
-	old.Migrations = steps[:1]
-	must(t, open(t, path, old).Close())
-	if _, err := sqlitedb.Open(t.Context(), path, o); !errors.Is(err, sqlitedb.Unusable) {
-		t.Errorf("an older version: %v", err)
-	}
 	must(t, open(t, path, options()).Close())
-	d := open(t, path, o)
-	if n := number(t, d, "SELECT count(*) FROM note"); n != 1 {
+	if n := number(t, open(t, path, o), "SELECT count(*) FROM note"); n != 1 {
 		t.Errorf("%d notes", n)
-	}
-	if err := add(t.Context(), d, "x"); !errors.Is(err, sqlitedb.Unusable) {
-		t.Errorf("a write: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type Engine struct {
 	forgotten  *tombstones
 	now        func() time.Time
 	patience   time.Duration
+	batch      int64 // batchText
 	recent     recent
 	namespaces namespaces
 	generation generations
@@ -86,7 +88,10 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	}
 	if o, inside := places.StateInside(); inside {
 		return nil, fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, which are never written to", o).
-			WithHint("set MOONCITE_STATE_DIR to a directory outside every root; `mooncite source list` shows them")
+			WithHint("set MOONCITE_STATE_DIR to a directory outside every root, or take a registered one out with `mooncite source remove`; `mooncite source list` shows them")
+	}
+	if err := places.Housed(places.StateDir); err != nil {
+		return nil, err
 	}
 	if err := claim(places.StateDir); err != nil {
 		return nil, err
@@ -99,7 +104,7 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, watched: map[watchKey]*watched{},
+	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, batch: batchText, watched: map[watchKey]*watched{},
 		last: lastRun{refresh: notRun, rebuild: notRun, at: evidence.NoTime}}
 	e.timings.now = o.Now
 	e.life, e.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -133,14 +138,10 @@ func claim(path string) error {
 	f, _, err := dir.Open(markerName)
 	if err == nil {
 		defer f.Close()
-		b := make([]byte, len(marker)+1)
-		if n, _ := f.Read(b); string(b[:n]) != marker {
-			return foreignState()
-		}
-		return nil
+		return checkMarker(f)
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return fault.Wrap(evidence.CodeState, err, "the state directory's marker cannot be read").WithHint("look at the permissions of %s in it", markerName)
+		return unreadableMarker(err)
 	}
 	entries, _, err := dir.ReadDir(".")
 	if err != nil {
@@ -155,6 +156,23 @@ func claim(path string) error {
 		return fault.Wrap(evidence.CodeState, err, "the state directory cannot be written").WithHint("look at the space and the permissions of the disk it is on")
 	}
 	return nil
+}
+
+// checkMarker says whether a marker is mooncite's.
+func checkMarker(r io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(r, int64(len(marker))+1))
+	switch {
+	case err != nil:
+		return unreadableMarker(err)
+	case string(b) != marker:
+		return foreignState()
+	}
+	return nil
+}
+
+func unreadableMarker(err error) error {
+	return fault.Wrap(evidence.CodeState, err, "the state directory's marker cannot be read").
+		WithHint("look at the permissions of %s in it and at the health of the disk", markerName)
 }
 
 // isTemp reports whether a name is what a crashed first start can have left.

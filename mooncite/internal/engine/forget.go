@@ -11,6 +11,7 @@ import (
 	"localmcp/internal/fault"
 	"localmcp/internal/safefile"
 	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/index"
 )
 
 // Names and bounds of the tombstones' file.
@@ -110,7 +111,11 @@ func (t *tombstones) add(session, span string) error {
 		return fault.New(evidence.CodeState, "the list of forgotten text is full").WithHint("remove the histories' files themselves and run `mooncite rebuild`")
 	}
 	t.at = safefile.Identity{} // read anew next time
-	return t.dir.WriteFileAtomic(forgottenName, append(data, '\n'), 0o600)
+	if err := t.dir.WriteFileAtomic(forgottenName, append(data, '\n'), 0o600); err != nil {
+		return fault.Wrap(evidence.CodeState, err, "the list of forgotten text (%s in the state directory) cannot be written", forgottenName).
+			WithHint("look at the space and the permissions of the disk it is on; nothing was forgotten")
+	}
+	return nil
 }
 
 // Empty, Session and Evidence implement index.Forgotten.
@@ -123,6 +128,28 @@ func (t *tombstones) Len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return len(t.sessions) + len(t.spans)
+}
+
+// within counts tombstones of the origin that a filter names, of all when it names none.
+// What exactly was forgotten is not for an answer to tell.
+func (t *tombstones) within(f *index.Filter) int {
+	if f.Origin == "" {
+		return t.Len()
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := 0
+	for s := range t.sessions {
+		if o, _, _, ok := evidence.ParseQualifiedSession(s); ok && o == f.Origin {
+			n++
+		}
+	}
+	for id := range t.spans {
+		if l, ok := evidence.ParseLocator(id); ok && l.Origin == f.Origin {
+			n++
+		}
+	}
+	return n
 }
 
 // Session reports whether a whole session was forgotten.

@@ -164,8 +164,8 @@ func (e *Engine) ahead(ctx context.Context, answer func(*freshness) (number int6
 // before still answers.
 func (f *freshness) trouble(err error) {
 	x := fault.From(err)
-	f.groups = append(f.groups, ErrorGroup{Origin: unknownOrigin, Reason: reasonIndex, Count: 1, FatalCount: 1, note: "newer text could not be indexed: " + x.Error()})
-	f.problems = append(f.problems, Problem{Origin: unknownOrigin, Name: "index", ID: evidence.ShortName("index"), Reason: reasonIndex, Detail: x.Error(), Remedy: x.Hint})
+	f.groups = append(f.groups, ErrorGroup{Origin: unknownOrigin, Reason: IndexWrite, Count: 1, FatalCount: 1, note: "newer text could not be indexed: " + x.Error()})
+	f.problems = append(f.problems, Problem{Origin: unknownOrigin, Name: "index", ID: evidence.ShortName("index"), Reason: IndexWrite, Detail: x.Error(), Remedy: x.Hint})
 	f.waiting = max(f.waiting, 1)
 }
 
@@ -191,8 +191,8 @@ func (e *Engine) Refresh(ctx context.Context, report func(done, total float64, m
 func (e *Engine) authorizations(set source.Set) *freshness {
 	f := &freshness{set: set, roots: set.Roots, auth: make(map[watchKey]bool, len(set.Roots))}
 	if set.Problem != nil {
-		f.groups = append(f.groups, ErrorGroup{Origin: unknownOrigin, Reason: reasonConfig, Count: 1, FatalCount: 1, note: set.Problem.Msg})
-		f.problems = append(f.problems, Problem{Origin: unknownOrigin, Name: "sources.json", ID: evidence.ShortName("sources.json"), Reason: reasonConfig, Detail: set.Problem.Msg, Remedy: set.Problem.Hint})
+		f.groups = append(f.groups, ErrorGroup{Origin: unknownOrigin, Reason: source.Configuration, Count: 1, FatalCount: 1, note: set.Problem.Msg})
+		f.problems = append(f.problems, Problem{Origin: unknownOrigin, Name: "sources.json", ID: evidence.ShortName("sources.json"), Reason: source.Configuration, Detail: set.Problem.Msg, Remedy: set.Problem.Hint})
 	}
 	for i := range set.Roots {
 		r := &set.Roots[i]
@@ -200,8 +200,8 @@ func (e *Engine) authorizations(set source.Set) *freshness {
 		if r.State != source.Refused {
 			continue
 		}
-		f.groups = append(f.groups, ErrorGroup{Origin: string(r.Origin), Reason: string(r.Problem.Code), Count: 1, FatalCount: 1, note: r.Problem.Msg})
-		f.problems = append(f.problems, Problem{Origin: string(r.Origin), Name: evidence.Visible(filepath.Base(r.Dir)), ID: evidence.ShortName(r.Digest), Reason: string(r.Problem.Code), Detail: r.Problem.Msg, Remedy: r.Problem.Hint})
+		f.groups = append(f.groups, ErrorGroup{Origin: string(r.Origin), Reason: r.Problem.Code, Count: 1, FatalCount: 1, note: r.Problem.Msg})
+		f.problems = append(f.problems, Problem{Origin: string(r.Origin), Name: evidence.Visible(filepath.Base(r.Dir)), ID: evidence.ShortName(r.Digest), Reason: r.Problem.Code, Detail: r.Problem.Msg, Remedy: r.Problem.Hint})
 	}
 	return f
 }
@@ -307,8 +307,8 @@ func (e *Engine) reportOn(w *watched, f *freshness) {
 		if x.Rel == "." {
 			name = filepath.Base(w.root.Dir)
 		}
-		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: string(x.Fault.Code), Count: 1, FatalCount: 1, note: x.Fault.Msg})
-		f.problems = append(f.problems, Problem{Origin: string(w.root.Origin), Name: evidence.Visible(name), ID: evidence.ShortName(w.tree.StoredPath(x.Rel)), Reason: string(x.Fault.Code), Detail: x.Fault.Msg, Remedy: x.Fault.Hint})
+		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: x.Fault.Code, Count: 1, FatalCount: 1, note: x.Fault.Msg})
+		f.problems = append(f.problems, Problem{Origin: string(w.root.Origin), Name: evidence.Visible(name), ID: evidence.ShortName(w.tree.StoredPath(x.Rel)), Reason: x.Fault.Code, Detail: x.Fault.Msg, Remedy: x.Fault.Hint})
 	}
 	n := int64(0)
 	for _, s := range rep.Skips {
@@ -316,11 +316,11 @@ func (e *Engine) reportOn(w *watched, f *freshness) {
 			continue
 		}
 		if n++; n <= maxNamed {
-			f.problems = append(f.problems, Problem{Origin: string(w.root.Origin), Name: evidence.Visible(filepath.Base(s.Rel)), ID: evidence.ShortName(w.tree.StoredPath(s.Rel)), Reason: reasonDiscover, Detail: "its name is not UTF-8", Remedy: "give it another name"})
+			f.problems = append(f.problems, Problem{Origin: string(w.root.Origin), Name: evidence.Visible(filepath.Base(s.Rel)), ID: evidence.ShortName(w.tree.StoredPath(s.Rel)), Reason: source.Discovery, Detail: "its name is not UTF-8", Remedy: "give it another name"})
 		}
 	}
 	if n > 0 {
-		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: reasonDiscover, Count: n, FatalCount: n, note: string(w.root.Origin) + " files whose names are not UTF-8 are not read"})
+		f.groups = append(f.groups, ErrorGroup{Origin: string(w.root.Origin), Reason: source.Discovery, Count: n, FatalCount: n, note: string(w.root.Origin) + " files whose names are not UTF-8 are not read"})
 	}
 }
 

@@ -243,11 +243,11 @@ func TestDeauthorizedRoot(t *testing.T) {
 	w.session("claude-code", "s1", say{"user", "alpha one"})
 	w.Write(t, "extra/proj/s2.jsonl", turns("claude-code", "x", 0, say{"user", "beta two"}))
 	r := registration(w, "claude-code", "extra")
-	if err := w.places().Register(t.Context(), r); err != nil {
+	if _, err := w.places().Register(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	id := w.one("beta").EvidenceID
-	if _, err := w.places().Unregister(t.Context(), r); err != nil {
+	if err := w.places().Unregister(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	// Nothing was refreshed since: the citation is refused all the same.
@@ -259,7 +259,7 @@ func TestDeauthorizedRoot(t *testing.T) {
 	if got := w.inspect(id); got.Outcome != engine.Unavailable || got.Target != nil {
 		t.Errorf("%s", got.Text())
 	}
-	if err := w.places().Register(t.Context(), r); err != nil {
+	if _, err := w.places().Register(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.one("beta").EvidenceID; got != id {
@@ -274,7 +274,7 @@ func TestAutomaticRootRegisteredByHand(t *testing.T) {
 	w.session("claude-code", "s1", say{"user", "alpha one"})
 	id := w.one("alpha").EvidenceID
 	r := registration(w, "claude-code", ".claude/projects")
-	if err := w.places().Register(t.Context(), r); err != nil {
+	if _, err := w.places().Register(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.one("alpha").EvidenceID; got != id {
@@ -285,7 +285,7 @@ func TestAutomaticRootRegisteredByHand(t *testing.T) {
 	if got := w.one("alpha").EvidenceID; got != id {
 		t.Errorf("%s, before %s", got, id)
 	}
-	if _, err := w.places().Unregister(t.Context(), r); err != nil {
+	if err := w.places().Unregister(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if out := w.recall("alpha"); out.Outcome != engine.Unavailable {

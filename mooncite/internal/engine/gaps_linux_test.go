@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
+	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/evidence"
 )
@@ -57,6 +60,48 @@ func TestDamagedLine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of one damaged line the first 256 KiB are searched. What stands behind is not called
+// absent, and the rest of the history answers as ever.
+func TestLongDamagedLine(t *testing.T) {
+	for _, o := range jsonlOrigins {
+		t.Run(o, func(t *testing.T) {
+			w := newWorld(t)
+			filler := strings.Repeat("lantern oil ", 240<<10/12)
+			line := `{"type":"user","message":{"content":"quince ` + filler + ` walrus` // less than 256 KiB
+			w.Write(t, place(o, "s1"), header(o, "s1")+turns(o, "s1-", 0, say{"user", "alpha one"})+line+"\n")
+			w.inconclusive(engine.RecallIn{Query: "quince"}, "damaged")
+			w.inconclusive(engine.RecallIn{Query: "walrus"}, "damaged")
+			w.absent("zeppelin")
+			w.Write(t, place(o, "s2"), header(o, "s2")+turns(o, "s2-", 0, say{"user", "beta one"})+line+filler+" marzipan\n")
+			w.inconclusive(engine.RecallIn{Query: "marzipan"}, "too long or too damaged to be searched")
+			w.verified(w.one("alpha").EvidenceID)
+			w.verified(w.one("beta").EvidenceID)
+			if st := w.status(); st.Oversized != 1 || st.Malformed != 2 {
+				t.Errorf("%s", st.Text())
+			}
+		})
+	}
+	t.Run("packed", func(t *testing.T) {
+		w := newWorld(t)
+		w.Write(t, codexDir+"rollout-a.jsonl.zst", packed(t, header("codex", "s1")+turns("codex", "s1-", 0, say{"user", "alpha one"})+
+			`{"type":"event_msg","payload":{"message":"marzipan`+"\n"+turns("codex", "s1-", 1, say{"user", "beta two"})))
+		w.verified(w.one("alpha").EvidenceID)
+		w.verified(w.one("beta").EvidenceID)
+		w.inconclusive(engine.RecallIn{Query: "marzipan"}, "too long or too damaged to be searched")
+	})
+}
+
+// packed is a text as zstd packs it.
+func packed(t testing.TB, text string) string {
+	t.Helper()
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	return string(z.EncodeAll([]byte(text), nil))
 }
 
 // A whole record inside a spliced line is recovered with its own byte range.
@@ -175,7 +220,7 @@ func TestOversizedRecord(t *testing.T) {
 func TestUnreadableFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		origin, rel, text string
-		reason            string
+		reason            fault.Code
 	}{
 		"old codex": {"codex", codexDir + "rollout-old.jsonl", `{"nonsense":1}` + "\n", "source_read_or_parse_failure"},
 		"name":      {"claude-code", ".claude/projects/-w-other/with\nnewline.jsonl", "{}\n", "source_read_or_parse_failure"},
@@ -280,7 +325,7 @@ func TestLinkedRoot(t *testing.T) {
 	if strings.Contains(whole(t, st), w.Dir) {
 		t.Error("a path is shown")
 	}
-	if err := w.places().Register(t.Context(), registration(w, "codex", "real/sessions")); err != nil {
+	if _, err := w.places().Register(t.Context(), registration(w, "codex", "real/sessions")); err != nil {
 		t.Fatal(err)
 	}
 	w.verified(w.one("marzipan").EvidenceID)

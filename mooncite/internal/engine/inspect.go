@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"localmcp/internal/fault"
+	"localmcp/internal/op"
 	"localmcp/internal/safefile"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
@@ -29,7 +31,7 @@ const (
 type InspectIn struct {
 	EvidenceID  string `json:"evidence_id" minLength:"1" maxLength:"2048" doc:"An evidence id or URI that an answer gave."`
 	Window      *int   `json:"window,omitempty" min:"0" max:"10" doc:"Spans before and after to show; 2 if absent."`
-	TextOffset  int    `json:"text_offset,omitempty" min:"0" doc:"Where in the cited text to begin, in bytes, to read on in a long one."`
+	TextOffset  int    `json:"text_offset,omitempty" min:"0" doc:"Where in the cited text to begin, in bytes, to read on in a long one; behind its end is an error that says where it ends."`
 	DebugTiming bool   `json:"debug_timing,omitempty" doc:"Report how long it took."`
 	WorkflowID  string `json:"workflow_id,omitempty" maxLength:"64" doc:"workflowId of an earlier recall's timing, to add the two times. Needs debug_timing."`
 }
@@ -49,7 +51,8 @@ type InspectOut struct {
 	Timing       *Timing      `json:"timing,omitempty"`
 	ResultDetail *Detail      `json:"resultDetail,omitempty"`
 
-	now time.Time
+	now    time.Time
+	length int // of the target's text, in bytes
 }
 
 // WindowSpan is a span with its text.
@@ -88,7 +91,8 @@ type Place struct {
 	PrefixDigestKind string `json:"prefixDigestKind" enum:"full_prefix_sha256|append_chain_sha256"`
 }
 
-// Inspect re-reads the source of a citation and says whether it still stands.
+// Inspect re-reads the source of a citation and says whether it still stands. An offset
+// behind the end of the cited text is an [op.InvalidArgument].
 func (e *Engine) Inspect(ctx context.Context, in InspectIn) (InspectOut, error) {
 	began := e.now()
 	out := InspectOut{EvidenceID: evidence.Visible(in.EvidenceID), Window: []WindowSpan{}, now: began}
@@ -112,6 +116,9 @@ func (e *Engine) Inspect(ctx context.Context, in InspectIn) (InspectOut, error) 
 		out.Target, out.Window, out.Locator = nil, []WindowSpan{}, nil
 		out.finish(Unavailable, "The citation cannot be checked: "+plain(err))
 		out.Next = call(ToolStatus, "see what is wrong", nil)
+	}
+	if out.Target != nil && in.TextOffset > 0 && in.TextOffset >= out.length {
+		return InspectOut{}, fault.New(op.InvalidArgument, "text_offset must be less than %d, where the text ends, not %d", out.length, in.TextOffset)
 	}
 	if in.DebugTiming {
 		out.Timing = e.timings.inspect(in.WorkflowID, e.now().Sub(began))
@@ -481,6 +488,7 @@ func (p *proof) show(c *cited, text string, limit int) WindowSpan {
 	h := c.hit
 	from := 0
 	if c.relation == "target" {
+		p.out.length = len(text)
 		from = min(max(0, p.offset), len(text))
 		for from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {
 			from--

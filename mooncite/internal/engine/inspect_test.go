@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"localmcp/internal/op"
 	"localmcp/internal/testenv"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/evidence"
@@ -85,6 +88,19 @@ func TestInspectLongText(t *testing.T) {
 	if all.String() != text {
 		t.Error("read on gives another text")
 	}
+	// Behind the end there is nothing to verify, whatever became of the source.
+	behind := func(what string) {
+		t.Helper()
+		for _, offset := range []int{len(text), len(text) + 1, math.MaxInt} {
+			_, err := w.e().Inspect(t.Context(), engine.InspectIn{EvidenceID: c.EvidenceID, TextOffset: offset})
+			if want := fmt.Sprintf("text_offset must be less than %d, where the text ends, not %d", len(text), offset); !errors.Is(err, op.InvalidArgument) || err.Error() != want {
+				t.Errorf("%s: offset %d: %v", what, offset, err)
+			}
+		}
+	}
+	behind("verified")
+	w.remove(place("claude-code", "s1"))
+	behind("missing")
 }
 
 // Each outcome that is not verified.

@@ -288,7 +288,7 @@ func (e *Engine) publishSome(ctx context.Context, j *job, list []todo, bulk bool
 			n++
 			j.files.Add(1)
 			j.bytes.Add(t.ID.Size)
-			if text = b.TextBytes(); text >= batchText {
+			if text = b.TextBytes(); text >= e.batch {
 				break
 			}
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/evidence"
@@ -22,7 +23,7 @@ type ForgetPlan struct {
 // Text says what it would do.
 func (p *ForgetPlan) Text() string {
 	if p.session != "" {
-		return fmt.Sprintf("This takes %d spans of session %s out of the index and keeps them out", p.spans, p.session)
+		return fmt.Sprintf("This takes %s of session %s out of the index and keeps them out", spans(p.spans), p.session)
 	}
 	return fmt.Sprintf("This takes the text of %s out of the index and keeps it out", p.evidence)
 }
@@ -38,7 +39,14 @@ type ForgetOut struct {
 // Text is the result in words.
 func (o ForgetOut) Text() string {
 	what := o.SessionID + o.Evidence
-	return fmt.Sprintf("Taken out: %d spans of %s. Copies in other sessions and the history's own files stay as they are.\n", o.Spans, what)
+	return fmt.Sprintf("Taken out: %s of %s. Copies in other sessions and the history's own files stay as they are.\n", spans(o.Spans), what)
+}
+
+func spans(n int64) string {
+	if n == 1 {
+		return "1 span"
+	}
+	return fmt.Sprintf("%d spans", n)
 }
 
 // PlanForget finds what is to be taken out. Exactly one of session and span is given.
@@ -50,7 +58,7 @@ func (e *Engine) PlanForget(ctx context.Context, session, span string) (*ForgetP
 	p := &ForgetPlan{}
 	err = e.read(ctx, f, func(v *view) error {
 		if v.snap == nil {
-			return fault.New(evidence.CodeUnavailable, "nothing is indexed yet")
+			return fault.New(evidence.CodeUnavailable, "nothing is indexed yet").WithHint("see `mooncite status`")
 		}
 		if span != "" {
 			return p.span(v, span)
@@ -61,9 +69,9 @@ func (e *Engine) PlanForget(ctx context.Context, session, span string) (*ForgetP
 }
 
 func (p *ForgetPlan) span(v *view, id string) error {
-	l, ok := evidence.ParseLocator(id)
+	l, ok := evidence.ParseLocator(strings.TrimSpace(id))
 	if !ok {
-		return fault.New(evidence.CodeUsage, "%q is not an evidence id or URI", evidence.Visible(id)).WithHint("use one that `mooncite recall` gave")
+		return fault.New(evidence.CodeUsage, "%.64q is not an evidence id or URI", evidence.Visible(id)).WithHint("use one that `mooncite recall` gave")
 	}
 	h, err := v.locate(l)
 	if err != nil {
@@ -93,16 +101,19 @@ func (p *ForgetPlan) wholeSession(v *view, session string) error {
 		}
 		q := evidence.QualifiedSession(src.Origin, src.Root, u.Session)
 		if p.session != "" && p.session != q {
-			return fault.New(evidence.CodeUsage, "this session id is known in more than one source").WithHint("give the qualified form that `mooncite recall` shows")
+			return fault.New(evidence.CodeUsage, "this session id is known in more than one source").WithHint("give the qualified form that `mooncite recall` shows (origin:digest:id)")
 		}
 		p.session = q
 		p.spans += u.Spans
 		p.units = append(p.units, u)
 	}
-	if p.session == "" {
-		return fault.New(evidence.CodeUnavailable, "no indexed session has this id").WithHint("find it with `mooncite recall`; answers name the session")
+	switch {
+	case p.session != "":
+		return nil
+	case !qualified:
+		return fault.New(evidence.CodeUsage, "this session id is not known").WithHint("give the qualified form that `mooncite recall` shows (origin:digest:id)")
 	}
-	return nil
+	return fault.New(evidence.CodeUnavailable, "no indexed session has this id").WithHint("find it with `mooncite recall`; answers name the session")
 }
 
 // Forget takes out what was planned.

@@ -202,7 +202,7 @@ func (r *reading) pi() (*accepted, error) {
 	old := r.src.Identity
 	same := r.file.ID.SameFile(old)
 	switch {
-	case r.src.Fault != "" && faultReason(r.src.Fault) == reasonChanged:
+	case r.src.Fault != "" && faultReason(r.src.Fault) == source.Changed:
 		return r.same() // stays as it is until a rebuild
 	case same && r.file.ID.Size > old.Size && r.src.Fault == "":
 		return r.suffix(transcript.Lines, nil)
@@ -223,7 +223,7 @@ func (r *reading) pi() (*accepted, error) {
 	case r.file.ID.Size < old.Size:
 		what = "the file was cut"
 	}
-	r.src.Fault, r.src.State = reasonChanged+": "+what, r.state
+	r.src.Fault, r.src.State = string(source.Changed)+": "+what, r.state
 	return r.store()
 }
 
@@ -491,19 +491,28 @@ type damageKeeper struct {
 // maxDamage bounds what is kept of one damaged place, in bytes.
 const maxDamage = 256 << 10
 
-// Damaged tells the parser and keeps the bytes' words.
+// Damaged tells the parser and keeps the bytes' words. What is not kept counts as text that
+// cannot be searched.
 func (d *damageKeeper) Damaged(line, start, n int64, oversized bool) {
 	d.Parser.Damaged(line, start, n, oversized)
-	if oversized || n <= 0 || d.r.t.Shape != transcript.Lines {
+	if oversized || n <= 0 || d.r.t.Shape == transcript.Document {
 		return
 	}
-	b := make([]byte, min(n, maxDamage))
-	if k, err := d.r.file.ReadAt(b, start); err != nil && k < len(b) {
-		return
+	var b []byte
+	if d.r.t.Shape == transcript.Lines { // else the bytes are gone by now
+		b = make([]byte, min(n, maxDamage))
+		if k, err := d.r.file.ReadAt(b, start); err != nil && k < len(b) {
+			b = nil
+		}
 	}
 	id := "damaged-" + strconv.FormatInt(start, 10)
 	rec := &transcript.Record{Line: line, Start: start, End: start + n, Bytes: b, Digest: sha256.Sum256(b)}
-	_ = d.fill.Hide(rec, id, string(bytes.ToValidUTF8(b, []byte("\uFFFD"))))
+	if len(b) > 0 {
+		_ = d.fill.Hide(rec, id, string(bytes.ToValidUTF8(b, []byte("\uFFFD"))))
+	}
+	if int64(len(b)) < n {
+		_ = d.fill.Hide(rec, id+"-rest", "")
+	}
 }
 
 // coherent makes sure that what was read is one state of the file. What was parsed is

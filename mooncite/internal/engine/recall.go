@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"localmcp/internal/op"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
 )
@@ -65,6 +67,7 @@ type RecallOut struct {
 	now    time.Time
 	offset int
 	first  int
+	wrong  string // why the scope is invalid
 }
 
 // Recall finds bounded lexical evidence for a query.
@@ -766,12 +769,26 @@ func (p *recallPlan) conclude(v *view, j *judge, out *RecallOut, hits []*hit, g 
 		}
 		out.Meaning = fmt.Sprintf("No text in %d searched sources%s matches, up to %s. Other words for the same thing were not looked for.", out.Searched.Sources, where, orUnknown(out.Searched.UpTo))
 	}
+	if n := v.e.forgotten.within(&p.filter); n > 0 && out.Outcome != Matches {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("what was taken out with `mooncite forget` is not looked for (sessions and spans: %d)", n))
+	}
 	switch out.Outcome {
 	case Matches, WeakLeads:
 		out.Next = call(ToolInspect, "re-read the source and verify the first candidate", map[string]any{"evidence_id": out.Candidates[0].EvidenceID})
 	case Inconclusive:
-		out.Next = v.remedy(len(p.terms) == 0)
+		out.Next = p.remedy(v)
 	}
+}
+
+// remedy is what to do when an answer is not conclusive.
+func (p *recallPlan) remedy(v *view) *Next {
+	switch {
+	case len(p.terms) == 0:
+		return call(ToolRecall, "ask with at least one word, number or identifier", nil)
+	case v.fresh.busy():
+		return call(ToolRecall, "ask again in a moment, when the newer text has been read", p.again())
+	}
+	return call(ToolStatus, "see which sources could not be read and what to do", nil)
 }
 
 // nothingIndexed answers when no source was ever read.
@@ -789,12 +806,31 @@ func (p *recallPlan) nothingIndexed(v *view, out *RecallOut) {
 	out.Next = call(ToolStatus, "see which sources are looked at and what is wrong with them", nil)
 }
 
+// Wrong says what of a call's scope cannot be meant as it is written: the field's name
+// first, then what it is not; "" when nothing is.
+func (in RecallIn) Wrong() string {
+	_, meaning := planRecall(in)
+	return meaning
+}
+
+// Wrong says the same of an answer whose outcome is [InvalidScope]; "" otherwise.
+func (o RecallOut) Wrong() string { return o.wrong }
+
+// again is the same call once more, with all that narrows it.
 func (p *recallPlan) again() map[string]any {
-	return map[string]any{"query": p.in.Query, "limit": p.in.Limit}
+	var args map[string]any
+	data, err := op.Encode(p.in)
+	if err == nil {
+		err = json.Unmarshal(data, &args)
+	}
+	if err != nil {
+		panic(err) // what a caller can say in JSON can be said again
+	}
+	return args
 }
 
 func (o RecallOut) invalid(in RecallIn, meaning string) RecallOut {
-	o.Outcome, o.Conclusive = InvalidScope, false
+	o.Outcome, o.Conclusive, o.wrong = InvalidScope, false, meaning
 	o.Meaning = "The scope of the query cannot be used: " + meaning + "."
 	o.Warnings = append(o.Warnings, meaning)
 	o.Next = call(ToolRecall, "ask again with a valid scope or without it", map[string]any{"query": in.Query, "limit": in.Limit})

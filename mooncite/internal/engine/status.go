@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"localmcp/internal/fault"
 	"localmcp/internal/op"
 	"localmcp/internal/sqlitedb"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
+	"localmcp/mooncite/internal/source"
 )
 
 // Outcomes of status.
@@ -22,17 +24,9 @@ const (
 	Degraded = "degraded"
 )
 
-// Reasons of error groups.
-const (
-	reasonConfig   = "source_configuration_failure"
-	reasonRoot     = "source_root_unavailable"
-	reasonDiscover = "source_discovery_failure"
-	reasonLimit    = "source_limit_exceeded"
-	reasonMetadata = "source_metadata_failure"
-	reasonChanged  = "source_changed_during_refresh"
-	reasonParse    = "source_read_or_parse_failure"
-	reasonIndex    = "index_write_failure"
-)
+// IndexWrite is the one reason of this package's own, beside those of package source: what
+// was read could not be put into the index.
+const IndexWrite fault.Code = "index_write_failure"
 
 const unknownOrigin = "unknown"
 
@@ -45,10 +39,10 @@ const (
 // ErrorGroup counts faults by origin and reason. Faults of whole files are fatal;
 // faults of single records are not.
 type ErrorGroup struct {
-	Origin     string `json:"origin"`
-	Reason     string `json:"reason"`
-	Count      int64  `json:"count"`
-	FatalCount int64  `json:"fatalCount" doc:"Of them, files or roots that cannot be read as they stand."`
+	Origin     string     `json:"origin"`
+	Reason     fault.Code `json:"reason"`
+	Count      int64      `json:"count"`
+	FatalCount int64      `json:"fatalCount" doc:"Of them, files or roots that cannot be read as they stand."`
 
 	note string // plain words for recall, "" for the reason's own
 }
@@ -57,17 +51,17 @@ func (g *ErrorGroup) sentence() string {
 	if g.note != "" {
 		return g.note
 	}
-	return fmt.Sprintf("%s: %s (%d)", g.Origin, strings.ReplaceAll(g.Reason, "_", " "), g.Count)
+	return fmt.Sprintf("%s: %s (%d)", g.Origin, strings.ReplaceAll(string(g.Reason), "_", " "), g.Count)
 }
 
 // Problem names one file or root that cannot be read as it stands.
 type Problem struct {
-	Origin string `json:"origin"`
-	Name   string `json:"name" doc:"Base name of the file or root."`
-	ID     string `json:"id" doc:"8 hex digits that tell files of one name apart."`
-	Reason string `json:"reason"`
-	Detail string `json:"detail"`
-	Remedy string `json:"remedy"`
+	Origin string     `json:"origin"`
+	Name   string     `json:"name" doc:"Base name of the file or root."`
+	ID     string     `json:"id" doc:"8 hex digits that tell files of one name apart."`
+	Reason fault.Code `json:"reason"`
+	Detail string     `json:"detail"`
+	Remedy string     `json:"remedy"`
 }
 
 // Registrations are the states of the four client registrations.
@@ -194,9 +188,13 @@ func (o *StatusOut) fill(v *view) {
 	o.Generation, o.TrustState, o.Coverage = v.generation(), v.trust(), v.coverage()
 	any := index.Any()
 	o.Searched = v.searched(&any)
-	groups := map[[2]string]*ErrorGroup{}
-	group := func(origin, reason string) *ErrorGroup {
-		k := [2]string{origin, reason}
+	type key struct {
+		origin string
+		reason fault.Code
+	}
+	groups := map[key]*ErrorGroup{}
+	group := func(origin string, reason fault.Code) *ErrorGroup {
+		k := key{origin, reason}
 		if groups[k] == nil {
 			groups[k] = &ErrorGroup{Origin: origin, Reason: reason}
 		}
@@ -218,7 +216,7 @@ func (o *StatusOut) fill(v *view) {
 		o.Oversized += c.Oversized
 		o.Errors += c.Errors
 		if c.Errors > 0 {
-			group(string(s.Origin), reasonParse).Count += c.Errors
+			group(string(s.Origin), source.ReadOrParse).Count += c.Errors
 		}
 		for name, n := range c.Unknown {
 			unknown[[2]string{string(s.Origin), name}] += n
@@ -244,7 +242,7 @@ func (o *StatusOut) fill(v *view) {
 		o.ErrorGroups = append(o.ErrorGroups, *g)
 	}
 	slices.SortFunc(o.ErrorGroups, func(a, b ErrorGroup) int {
-		return cmp.Or(strings.Compare(a.Origin, b.Origin), strings.Compare(a.Reason, b.Reason))
+		return cmp.Or(strings.Compare(a.Origin, b.Origin), cmp.Compare(a.Reason, b.Reason))
 	})
 	slices.SortFunc(o.Problems, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Origin, b.Origin), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
@@ -262,16 +260,17 @@ func (o *StatusOut) fill(v *view) {
 }
 
 // A source's fault is stored as "reason: what is wrong".
-func faultReason(fault string) string {
-	reason, _, _ := strings.Cut(fault, ": ")
-	return reason
+func faultReason(stored string) fault.Code {
+	reason, _, _ := strings.Cut(stored, ": ")
+	return fault.Code(reason)
 }
 
 func problemOf(s *index.Source) Problem {
-	reason, detail, _ := strings.Cut(s.Fault, ": ")
+	_, detail, _ := strings.Cut(s.Fault, ": ")
+	reason := faultReason(s.Fault)
 	p := Problem{Origin: string(s.Origin), Name: evidence.Visible(path.Base(s.Rel)), ID: evidence.ShortName(s.StoredPath()), Reason: reason, Detail: evidence.Visible(detail)}
 	switch {
-	case reason == reasonChanged:
+	case reason == source.Changed:
 		p.Remedy = "run `mooncite rebuild` to take the file as it is now; until then its earlier text stays searchable"
 	case s.Spans > 0:
 		p.Remedy = "its earlier text stays searchable; the file is read again when it changes"
@@ -301,7 +300,7 @@ func (o *StatusOut) conclude(f *freshness) {
 		o.Next = o.remedy()
 	case o.Oversized > 0:
 		o.Outcome, o.Freshness = Degraded, "current"
-		o.Meaning = "Search works; some records are too long to be read."
+		o.Meaning = "Search works; some records are too long or too damaged to be read as a whole."
 	case o.Errors > 0:
 		o.Outcome, o.Freshness = Ready, "current"
 		o.Meaning = "Search works and is current. Some damaged records are not citable; they are still looked at when something is not found."
@@ -313,11 +312,11 @@ func (o *StatusOut) conclude(f *freshness) {
 
 // remedy advises a rebuild only where it helps and takes no vanished text away.
 func (o *StatusOut) remedy() *Next {
-	rewritten := slices.ContainsFunc(o.Problems, func(p Problem) bool { return p.Reason == reasonChanged })
+	rewritten := slices.ContainsFunc(o.Problems, func(p Problem) bool { return p.Reason == source.Changed })
 	if rewritten && o.VanishedFiles == 0 {
 		return run("mooncite rebuild", "take rewritten files as they are now")
 	}
-	if slices.ContainsFunc(o.Problems, func(p Problem) bool { return p.Reason == reasonRoot || p.Reason == reasonConfig }) {
+	if slices.ContainsFunc(o.Problems, func(p Problem) bool { return p.Reason == source.RootUnavailable || p.Reason == source.Configuration }) {
 		return run("mooncite source list", "see what is wrong with the roots and how to mend it")
 	}
 	return nil
@@ -359,11 +358,7 @@ func (o StatusOut) Text() string {
 // never cut.
 func (o StatusOut) Fit(max int, detail *op.Detail) any {
 	o.ResultDetail = detail
-	fits := func() bool {
-		data, err := op.Encode(o)
-		return err == nil && len(data) <= max && len(o.Text()) <= max
-	}
-	for !fits() && len(o.Problems)+len(o.UnknownTypes) > 0 {
+	for !op.Fits(o, max) && len(o.Problems)+len(o.UnknownTypes) > 0 {
 		if n := len(o.UnknownTypes); n > 0 {
 			o.UnknownTypes = o.UnknownTypes[:n-1]
 			continue

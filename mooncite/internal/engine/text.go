@@ -149,16 +149,11 @@ func (o RecallOut) Fit(max int, detail *op.Detail) any {
 				o.NextCursor = nil
 			}
 		}
-		if o.fits(max) {
+		if op.Fits(o, max) {
 			return o
 		}
 	}
 	return o
-}
-
-func (o RecallOut) fits(max int) bool {
-	data, err := op.Encode(o)
-	return err == nil && len(data) <= max && len(o.Text()) <= max
 }
 
 // Text is the answer in words, with the same facts as its structure.
@@ -216,7 +211,7 @@ func (o InspectOut) spanText(b *strings.Builder, label string, w *WindowSpan) {
 // Fit leaves out the neighbours farthest from the target, then cuts the target.
 func (o InspectOut) Fit(max int, detail *op.Detail) any {
 	o.ResultDetail = detail
-	for !o.fits(max) && len(o.Window) > 1 {
+	for !op.Fits(o, max) && len(o.Window) > 1 {
 		at := 0
 		for i := range o.Window {
 			if o.Window[i].Relation == "target" {
@@ -229,9 +224,9 @@ func (o InspectOut) Fit(max int, detail *op.Detail) any {
 			o.Window = o.Window[:len(o.Window)-1]
 		}
 	}
-	if !o.fits(max) && o.Target != nil {
+	if !op.Fits(o, max) && o.Target != nil {
 		t := *o.Target
-		for !o.fits(max) && len(t.Text) > 256 {
+		for !op.Fits(o, max) && len(t.Text) > 256 {
 			cut := strings.ToValidUTF8(t.Text[:len(t.Text)*3/4], "")
 			t.OmittedBytes += len(t.Text) - len(cut)
 			t.Text = cut
@@ -242,9 +237,4 @@ func (o InspectOut) Fit(max int, detail *op.Detail) any {
 		}
 	}
 	return o
-}
-
-func (o InspectOut) fits(max int) bool {
-	data, err := op.Encode(o)
-	return err == nil && len(data) <= max && len(o.Text()) <= max
 }

@@ -67,7 +67,7 @@ func TestRootMovedBehindLink(t *testing.T) {
 	if err := os.Symlink(w.Path("real"), w.Path(".codex/sessions")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.places().Register(t.Context(), registration(w, "codex", "real")); err != nil {
+	if _, err := w.places().Register(t.Context(), registration(w, "codex", "real")); err != nil {
 		t.Fatal(err)
 	}
 	c := w.recall("marzipan").Candidates

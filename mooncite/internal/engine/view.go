@@ -243,22 +243,11 @@ func (v *view) gaps(f *index.Filter) []string {
 	}
 	add(failed, "source file cannot be read as it stands; mooncite_status names it", "source files cannot be read as they stand; mooncite_status names them")
 	add(exports, "export has damaged parts, which cannot be searched", "exports have damaged parts, which cannot be searched")
-	add(oversized, "record is too long to be searched", "records are too long to be searched")
+	add(oversized, "record is too long or too damaged to be searched as a whole", "records are too long or too damaged to be searched as a whole")
 	for _, g := range v.fresh.groups {
 		if f.Origin == "" || g.Origin == string(f.Origin) || g.Origin == unknownOrigin {
 			out = append(out, g.sentence())
 		}
 	}
 	return out
-}
-
-// remedy is what to do when an answer is not conclusive.
-func (v *view) remedy(noTerms bool) *Next {
-	switch {
-	case noTerms:
-		return call(ToolRecall, "ask with at least one word, number or identifier", nil)
-	case v.fresh.busy():
-		return call(ToolRecall, "ask again in a moment, when the newer text has been read", nil)
-	}
-	return call(ToolStatus, "see which sources could not be read and what to do", nil)
 }

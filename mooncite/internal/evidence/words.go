@@ -1,5 +1,7 @@
 package evidence
 
+import "strings"
+
 // Origin is one of the five products whose history is a source.
 type Origin string
 
@@ -23,6 +25,22 @@ func ParseOrigin(s string) (Origin, bool) {
 		}
 	}
 	return "", false
+}
+
+// Names lists words for a sentence: "pi, omp or codex".
+func Names[S ~string](all []S) string {
+	var b strings.Builder
+	for i, s := range all {
+		switch {
+		case i == 0:
+		case i == len(all)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(s))
+	}
+	return b.String()
 }
 
 // Role says in whose chair a span was spoken.

@@ -96,8 +96,8 @@ func (b *Batch) close() error {
 		}
 	}
 	return errors.Join(
-		b.SetFact(factNextDoc, strconv.FormatInt(b.nextDoc, 10)),
-		b.SetFact(factNumber, strconv.FormatInt(b.number, 10)),
+		b.setFact(factNextDoc, strconv.FormatInt(b.nextDoc, 10)),
+		b.setFact(factNumber, strconv.FormatInt(b.number, 10)),
 	)
 }
 
@@ -328,7 +328,7 @@ func (b *Batch) DropSource(s *Source, units []Unit) error {
 			return err
 		}
 	}
-	if err := b.SetFact(factDropped, strconv.FormatInt(b.number, 10)); err != nil {
+	if err := b.setFact(factDropped, strconv.FormatInt(b.number, 10)); err != nil {
 		return err
 	}
 	return b.exec("DELETE FROM sources WHERE id = ?", s.ID)
@@ -347,8 +347,8 @@ func (b *Batch) project(name string) (int64, error) {
 	return id, b.exec("INSERT INTO projects (id, name) VALUES (?, ?)", id, name)
 }
 
-// SetFact stores a named value with the publication.
-func (b *Batch) SetFact(key, value string) error {
+// setFact stores a named value with the publication.
+func (b *Batch) setFact(key, value string) error {
 	return b.exec("INSERT INTO facts (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"localmcp/internal/fault"
 	"localmcp/internal/sqlitedb"
 )
 
@@ -39,6 +40,7 @@ func (s *Store) Erase(ctx context.Context, units []Unit, match func(*Unit, *Span
 	if err != nil {
 		return 0, err
 	}
+	ctx = context.WithoutCancel(ctx) // traces are worse than a command that ends a little later
 	// Free places in pages keep what once stood there: only a new file is clean.
 	next, err := s.nextNumber()
 	if err != nil {
@@ -47,10 +49,16 @@ func (s *Store) Erase(ctx context.Context, units []Unit, match func(*Unit, *Span
 	temp := s.buildPath()
 	defer removeAll(temp)
 	removeAll(temp)
-	if err := h.db.CopyTo(ctx, temp); err != nil {
-		return 0, err
+	err = h.db.CopyTo(ctx, temp)
+	if err == nil {
+		err = s.enforce(ctx, temp, next)
 	}
-	return erased, s.enforce(ctx, temp, next)
+	if err != nil {
+		f := fault.From(err)
+		return 0, fault.Wrap(f.Code, err, "the text is no longer found, but the index file still holds traces of it: %s", f.Msg).
+			WithHint("%s; then run `mooncite rebuild`, which makes a file without them", f.Hint)
+	}
+	return erased, nil
 }
 
 func (b *Batch) erase(u *Unit, match func(*Unit, *Span) bool, erased *int64) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,7 +111,7 @@ func (s *Store) current(ctx context.Context) (*handle, error) {
 		return s.cur, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, badPointer(err)
 	}
 	if s.cur != nil && info.Identity == s.at {
 		return s.cur, nil
@@ -159,16 +160,22 @@ func (s *Store) swap(h *handle, at safefile.Identity) {
 func (s *Store) pointer() (string, error) {
 	f, _, err := s.dir.Open(pointerName)
 	if err != nil {
-		return "", err
+		return "", badPointer(err)
 	}
 	defer f.Close()
-	b := make([]byte, 256)
-	n, _ := f.Read(b)
-	name := strings.TrimSuffix(string(b[:n]), "\n")
+	b, err := io.ReadAll(io.LimitReader(f, 256))
+	if err != nil {
+		return "", badPointer(err)
+	}
+	name := strings.TrimSuffix(string(b), "\n")
 	if _, ok := indexNumber(name); !ok {
 		return "", fault.New(sqlitedb.Damaged, "the state directory's file %q does not name an index", pointerName).WithHint("%s", wayOut)
 	}
 	return name, nil
+}
+
+func badPointer(err error) error {
+	return sqlitedb.Failed(err, "the state directory's file that names the index cannot be read or written")
 }
 
 func indexNumber(name string) (int64, bool) {
@@ -325,11 +332,11 @@ func (s *Store) first(ctx context.Context) (*handle, error) {
 // put makes the pointer name an open index.
 func (s *Store) put(name string, db *sqlitedb.DB) (*handle, error) {
 	if err := s.dir.WriteFileAtomic(pointerName, []byte(name+"\n"), 0o600); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(badPointer(err), db.Close())
 	}
 	info, err := s.dir.Stat(pointerName)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(badPointer(err), db.Close())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -385,7 +392,7 @@ func (s *Store) buildPath() string {
 func (s *Store) enforce(ctx context.Context, temp string, next int64) error {
 	name := indexPrefix + strconv.FormatInt(next, 10) + indexSuffix
 	if err := os.Rename(temp, filepath.Join(s.path, name)); err != nil {
-		return err
+		return sqlitedb.Failed(err, "the new index cannot take its name")
 	}
 	db, err := s.open(ctx, name)
 	if err != nil {
@@ -410,13 +417,16 @@ func (s *Store) inForce() string {
 // nextNumber is that of a new index file.
 func (s *Store) nextNumber() (int64, error) {
 	entries, _, err := s.dir.ReadDir(".")
+	if err != nil {
+		return 0, sqlitedb.Failed(err, "the state directory cannot be read")
+	}
 	next := int64(1)
 	for _, e := range entries {
 		if n, ok := indexNumber(e.Name); ok {
 			next = max(next, n+1)
 		}
 	}
-	return next, err
+	return next, nil
 }
 
 // sweep removes index files other than keep, which crashed builds and earlier

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -77,4 +79,49 @@ func TestRemovedIndexIsNotMadeAnew(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "index-*")); len(left) != 0 {
 		t.Errorf("made: %v", left)
 	}
+}
+
+// What the file system says of the files beside the index has a code and says what to do.
+func TestFilesBesideTheIndexThatCannotBeUsed(t *testing.T) {
+	dir := private(t)
+	s := open(t, dir)
+	check := func(what string, err error) {
+		t.Helper()
+		if f := fault.From(err); f == nil || f.Code != sqlitedb.Unusable || f.Hint == "" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	pointer := filepath.Join(dir, "current")
+	if err := os.Mkdir(pointer, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	check("a pointer that is a directory", s.Read(t.Context(), func(*index.Snapshot) error { return nil }))
+	if err := os.Remove(pointer); err != nil {
+		t.Fatal(err)
+	}
+	var unit *index.Unit
+	publish(t, s, func(b *index.Batch) (err error) {
+		_, unit, err = put(b, evidence.Pi, "a", doc{text: "words"})
+		return err
+	})
+	inTheWay := filepath.Join(dir, "build-"+strconv.Itoa(os.Getpid())+".sqlite", "x")
+	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	held, err := s.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Unlock()
+	check("a rebuild", s.Rebuild(t.Context(), func(*index.Batch) error { return nil }))
+	_, err = s.Erase(t.Context(), []index.Unit{*unit}, func(*index.Unit, *index.Span) bool { return true })
+	check("an erasure", err)
+	if f := fault.From(err); !strings.Contains(f.Msg, "traces") || !strings.Contains(f.Hint, "mooncite rebuild") {
+		t.Errorf("what is left is not said: %s; %s", f.Msg, f.Hint)
+	}
+	read(t, s, func(snap *index.Snapshot) {
+		if got := found(t, snap, query("words", index.Any())); len(got) > 0 {
+			t.Errorf("erased text is found: %v", got)
+		}
+	})
 }

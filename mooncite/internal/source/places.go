@@ -1,9 +1,13 @@
 package source
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"localmcp/internal/fault"
+	"localmcp/internal/privdir"
 	"localmcp/mooncite/internal/evidence"
 )
 
@@ -12,6 +16,7 @@ type Places struct {
 	StateDir  string // mooncite's own state; no root may overlap it
 	ConfigDir string // holds sources.json
 
+	home      string
 	fixed     []Registration // Pi and OMP, always there
 	automatic []Registration // those in use, in their order
 	known     map[string]bool
@@ -49,6 +54,7 @@ func PlacesOf(env map[string]string) (Places, error) {
 	p := Places{
 		StateDir:  filepath.Join(xdg("XDG_STATE_HOME", ".local/state"), "mooncite"),
 		ConfigDir: filepath.Join(xdg("XDG_CONFIG_HOME", ".config"), "mooncite"),
+		home:      filepath.Clean(home),
 		known:     map[string]bool{},
 	}
 	if v := env["MOONCITE_STATE_DIR"]; v != "" {
@@ -85,6 +91,16 @@ func PlacesOf(env map[string]string) (Places, error) {
 		p.automatic = auto
 	}
 	return p, nil
+}
+
+// Housed refuses a directory that is to be made below a home that does not exist: a HOME
+// that was mistyped would come into being.
+func (p Places) Housed(dir string) error {
+	if _, err := os.Stat(p.home); errors.Is(err, fs.ErrNotExist) && within(dir, p.home) {
+		return fault.Wrap(Configuration, &privdir.At{Path: p.home, Err: err}, "the home directory does not exist").
+			WithHint("set HOME to your home directory, or make the directory it names")
+	}
+	return nil
 }
 
 // countsAsAutomatic says how a root stands in its digest (decision 2.7): by its path

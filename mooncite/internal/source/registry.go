@@ -62,28 +62,55 @@ func (p Places) Registered() ([]Registration, error) {
 	return parseRegistry(data)
 }
 
-// Register adds a root to sources.json. It must be an existing directory, reached
-// without a link, that does not overlap the state directory. Adding what is there
-// already changes nothing.
-func (p Places) Register(ctx context.Context, r Registration) error {
-	if why := badRegistration(string(r.Origin), r.Dir); why != "" {
-		return fault.New(Configuration, "the source cannot be added: %s", why).WithHint("give one of %s and the directory's absolute path", originNames())
+// Register adds a root to sources.json and reports whether it was not there yet. It must
+// be an existing directory that can be read, reached without a link, and must not overlap
+// the state directory. Adding what is there already changes nothing.
+func (p Places) Register(ctx context.Context, r Registration) (added bool, err error) {
+	if why := r.Wrong(); why != "" {
+		return false, fault.New(Configuration, "the source cannot be added: %s", why).WithHint("give one of %s and the directory's absolute path", Registrable())
 	}
 	if state, problem, _ := p.judge(r, deepest(p.StateDir)); problem != nil {
-		return problem
+		return false, problem
 	} else if state == Missing {
-		return fault.New(Configuration, "the source cannot be added: the directory does not exist").WithHint("look at the path's spelling")
+		return false, fault.New(Configuration, "the source cannot be added: the directory does not exist").WithHint("look at the path's spelling")
 	}
-	return p.change(ctx, func(list []Registration) []Registration {
-		if slices.Contains(list, r) {
-			return list
+	if err := readable(r); err != nil {
+		return false, err
+	}
+	err = p.change(ctx, func(list []Registration) []Registration {
+		if added = !slices.Contains(list, r); added {
+			list = append(list, r)
 		}
-		return append(list, r)
+		return list
 	})
+	return added && err == nil, err
 }
 
-// Unregister takes a root out of sources.json and reports whether it was there.
-func (p Places) Unregister(ctx context.Context, r Registration) (found bool, err error) {
+// readable lists a directory once, which its owner may do with one that others cannot.
+func readable(r Registration) error {
+	dir, err := safefile.OpenRoot(r.Dir, safefile.RefuseLinks)
+	if err == nil {
+		defer dir.Close()
+		_, _, err = dir.ReadDir(".")
+	}
+	if err == nil {
+		return nil
+	}
+	problem, _ := unreadable(r, err)
+	return problem
+}
+
+// Unregister takes a root out of sources.json. One that is not there is a [Configuration]
+// fault that says why it may be read all the same.
+func (p Places) Unregister(ctx context.Context, r Registration) error {
+	list, err := p.Registered()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(list, r) { // nothing is made to find that out
+		return p.notRegistered(list, r)
+	}
+	found := false
 	err = p.change(ctx, func(list []Registration) []Registration {
 		i := slices.Index(list, r)
 		if found = i >= 0; found {
@@ -91,11 +118,28 @@ func (p Places) Unregister(ctx context.Context, r Registration) (found bool, err
 		}
 		return list
 	})
-	return found && err == nil, err
+	if err == nil && !found {
+		return p.notRegistered(nil, r)
+	}
+	return err
+}
+
+func (p Places) notRegistered(list []Registration, r Registration) error {
+	f := fault.New(Configuration, "this directory is not registered for %s", r.Origin)
+	if i := slices.IndexFunc(list, func(o Registration) bool { return o.Dir == r.Dir }); i >= 0 {
+		return f.WithHint("it is registered for %s", list[i].Origin)
+	}
+	if slices.Contains(p.automatic, r) {
+		return f.WithHint("it is read without that; MOONCITE_AUTO_SOURCES=0 switches such roots off")
+	}
+	return f.WithHint("`mooncite source list` shows what is")
 }
 
 // change rewrites sources.json under a lock, so that two commands at once both count.
 func (p Places) change(ctx context.Context, edit func([]Registration) []Registration) error {
+	if err := p.Housed(p.ConfigDir); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(p.ConfigDir, 0o700); err != nil {
 		return fault.Wrap(Configuration, err, "%s cannot be made", configWhat).WithHint("look at the permissions of the directory above it")
 	}
@@ -157,10 +201,10 @@ func parseRegistry(data []byte) ([]Registration, error) {
 		case e.Root == nil:
 			return nil, bad(nil, "sources[%d].root is missing", i)
 		}
-		if why := badRegistration(*e.Origin, *e.Root); why != "" {
+		r := Registration{evidence.Origin(*e.Origin), *e.Root}
+		if why := r.Wrong(); why != "" {
 			return nil, bad(nil, "sources[%d]: %s", i, why)
 		}
-		r := Registration{evidence.Origin(*e.Origin), *e.Root}
 		if first, twice := seen[r]; twice {
 			return nil, bad(nil, "sources[%d] repeats sources[%d]", i, first)
 		}
@@ -171,24 +215,27 @@ func parseRegistry(data []byte) ([]Registration, error) {
 	return list, nil
 }
 
-// badRegistration says in a few words what is wrong, or "".
-func badRegistration(origin, root string) string {
+// Wrong says in a few words why sources.json cannot have such an entry, whatever is on the
+// disk; "" when it can.
+func (r Registration) Wrong() string {
 	switch {
-	case !slices.Contains(registrable, evidence.Origin(origin)):
-		return "origin is not one of " + originNames()
-	case !filepath.IsAbs(root):
+	case !slices.Contains(registrable, r.Origin):
+		return "origin is not one of " + Registrable()
+	case !filepath.IsAbs(r.Dir):
 		return "root is not an absolute path"
-	case filepath.Clean(root) != root:
+	case filepath.Clean(r.Dir) != r.Dir:
 		return "root is not in its shortest form"
-	case !utf8.ValidString(root) || strings.ContainsRune(root, 0):
+	case !utf8.ValidString(r.Dir) || strings.ContainsRune(r.Dir, 0):
 		return "root is not valid text"
 	}
 	return ""
 }
 
+// registrable are the origins that sources.json takes; Pi and OMP are found by themselves.
 var registrable = []evidence.Origin{evidence.Claude, evidence.Codex, evidence.ChatGPT}
 
-func originNames() string { return "claude-code, codex, chatgpt" }
+// Registrable names the origins that can be registered, for a sentence.
+func Registrable() string { return evidence.Names(registrable) }
 
 func encodeRegistry(list []Registration) []byte {
 	sortRegistrations(list)

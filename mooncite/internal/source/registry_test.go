@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,9 +22,13 @@ func TestRegister(t *testing.T) {
 	b := source.Registration{Origin: evidence.Codex, Dir: h.Path("b")}
 	a := source.Registration{Origin: evidence.Codex, Dir: h.Path("a")}
 	c := source.Registration{Origin: evidence.ChatGPT, Dir: h.Path("a")}
-	for _, r := range []source.Registration{b, a, c, a} {
+	for i, r := range []source.Registration{b, a, c, a} {
 		must(t, os.MkdirAll(r.Dir, 0o700))
-		must(t, p.Register(t.Context(), r))
+		added, err := p.Register(t.Context(), r)
+		must(t, err)
+		if added != (i < 3) {
+			t.Errorf("%v: added %t", r, added)
+		}
 	}
 	got, err := p.Registered()
 	must(t, err)
@@ -40,16 +45,57 @@ func TestRegister(t *testing.T) {
 	}
 
 	must(t, os.RemoveAll(h.Path("b"))) // what is gone can still be taken out
-	for _, want := range []bool{true, false} {
-		found, err := p.Unregister(t.Context(), b)
-		must(t, err)
-		if found != want {
-			t.Errorf("found %v, want %v", found, want)
+	must(t, p.Unregister(t.Context(), b))
+	for _, x := range []struct {
+		r    source.Registration
+		hint string
+	}{
+		{b, "source list"},
+		{source.Registration{Origin: evidence.Claude, Dir: h.Path("a")}, "registered for chatgpt"},
+		{source.Registration{Origin: evidence.Codex, Dir: h.Path(".codex/sessions")}, "MOONCITE_AUTO_SOURCES=0"},
+	} {
+		err := p.Unregister(t.Context(), x.r)
+		if f := fault.From(err); !errors.Is(err, source.Configuration) || !strings.Contains(f.Msg, "not registered for "+string(x.r.Origin)) || !strings.Contains(f.Hint, x.hint) {
+			t.Errorf("%v: %v", x.r, err)
 		}
 	}
 	if got, _ := p.Registered(); len(got) != 2 {
 		t.Errorf("left: %v", got)
 	}
+}
+
+// Neither a home nor a configuration directory comes into being by a wrong call.
+func TestNothingIsMadeInVain(t *testing.T) {
+	h := testenv.NewHome(t)
+	home := h.Path("mistyped")
+	h.Set("HOME", home)
+	h.Set("XDG_CONFIG_HOME", "")
+	h.Set("XDG_STATE_HOME", "")
+	p := places(t, h)
+	must(t, os.Mkdir(h.Path("real"), 0o700))
+	r := source.Registration{Origin: evidence.Codex, Dir: h.Path("real")}
+	_, err := p.Register(t.Context(), r)
+	for what, err := range map[string]error{"add": err, "state": p.Housed(p.StateDir)} {
+		if f := fault.From(err); !errors.Is(err, source.Configuration) || !strings.Contains(f.Msg, "home directory does not exist") || !strings.Contains(f.Hint, "HOME") || strings.Contains(f.Msg+f.Hint, home) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	must(t, p.Housed(h.Path("elsewhere")))
+	if err := p.Unregister(t.Context(), r); !strings.Contains(err.Error(), "not registered") {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := os.Stat(home); err == nil {
+		t.Error("the home was made")
+	}
+	must(t, os.Mkdir(home, 0o700))
+	must(t, p.Housed(p.StateDir))
+	if err := p.Unregister(t.Context(), r); !strings.Contains(err.Error(), "not registered") {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := os.Stat(p.ConfigDir); err == nil {
+		t.Error("the configuration directory was made")
+	}
+	register(t, p, r)
 }
 
 func TestRegisterRefuses(t *testing.T) {
@@ -68,8 +114,9 @@ func TestRegisterRefuses(t *testing.T) {
 		"unknown":        {Origin: "gemini", Dir: h.Path("real")},
 		"around state":   {Origin: evidence.Codex, Dir: h.Dir},
 		"everything":     {Origin: evidence.Codex, Dir: "/"},
+		"too long":       {Origin: evidence.Codex, Dir: h.Path(strings.Repeat("x", 300))},
 	} {
-		err := p.Register(t.Context(), r)
+		_, err := p.Register(t.Context(), r)
 		f := fault.From(err)
 		if err == nil || f.Code != source.Configuration && f.Code != source.RootUnavailable || f.Hint == "" || strings.Contains(f.Msg, h.Dir) {
 			t.Errorf("%s: %v (%q)", name, err, f)
@@ -113,7 +160,7 @@ func TestBadRegistryIsNamedAndLeftAlone(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
 			must(t, os.MkdirAll(h.Path("a"), 0o700))
-			if err := p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: h.Path("a")}); !errors.Is(err, source.Configuration) {
+			if _, err := p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: h.Path("a")}); !errors.Is(err, source.Configuration) {
 				t.Errorf("registered over it: %v", err)
 			}
 			if data, _ := os.ReadFile(file); string(data) != c.text {
@@ -142,15 +189,23 @@ func TestTwoRegistrationsAtOnceBothCount(t *testing.T) {
 	h := testenv.NewHome(t)
 	p := places(t, h)
 	var wg sync.WaitGroup
-	for _, name := range []string{"a", "b", "c", "d"} {
+	var added atomic.Int64
+	for _, name := range []string{"a", "b", "c", "d", "a", "b", "c", "d"} {
 		must(t, os.MkdirAll(h.Path(name), 0o700))
 		wg.Go(func() {
-			if err := p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: h.Path(name)}); err != nil {
+			new, err := p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: h.Path(name)})
+			if err != nil {
 				t.Error(err)
+			}
+			if new {
+				added.Add(1)
 			}
 		})
 	}
 	wg.Wait()
+	if n := added.Load(); n != 4 { // of two that add the same, one did
+		t.Errorf("%d were told that they added one", n)
+	}
 	got, err := p.Registered()
 	must(t, err)
 	if len(got) != 4 {

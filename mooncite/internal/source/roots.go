@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"localmcp/internal/fault"
 	"localmcp/internal/safefile"
@@ -138,14 +139,24 @@ func (p Places) judge(r Registration, state string) (State, *fault.Error, string
 		return Missing, nil, ""
 	case errors.Is(err, safefile.NotSupported):
 		return Refused, fault.From(err), ""
+	}
+	problem, remedy := unreadable(r, err)
+	return Refused, problem, remedy
+}
+
+// unreadable says why a root cannot be opened or listed.
+func unreadable(r Registration, err error) (*fault.Error, string) {
+	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return Refused, fault.Wrap(RootUnavailable, err, "a %s root cannot be read: permission denied", r.Origin).
+		return fault.Wrap(RootUnavailable, err, "a %s root cannot be read: permission denied", r.Origin).
 			WithHint("give yourself permission to read it"), "chmod u+rx " + quote(r.Dir)
 	case errors.Is(err, safefile.ErrNotDirectory):
-		return Refused, fault.Wrap(RootUnavailable, err, "a %s root is not a directory", r.Origin).
+		return fault.Wrap(RootUnavailable, err, "a %s root is not a directory", r.Origin).
 			WithHint("put a directory in its place"), ""
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return fault.Wrap(RootUnavailable, err, "the path of a %s root is too long", r.Origin).WithHint("give another directory"), ""
 	}
-	return Refused, fault.Wrap(RootUnavailable, err, "a %s root cannot be opened", r.Origin).
+	return fault.Wrap(RootUnavailable, err, "a %s root cannot be opened", r.Origin).
 		WithHint("look at the disk it is on"), ""
 }
 

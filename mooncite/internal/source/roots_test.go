@@ -104,7 +104,7 @@ func TestRegisteringAnAutomaticRootKeepsItsDigest(t *testing.T) {
 	must(t, os.MkdirAll(dir, 0o700))
 	p := places(t, h)
 	_, before := rootAt(t, p.Resolve(), dir)
-	must(t, p.Register(t.Context(), source.Registration{Origin: evidence.Codex, Dir: dir}))
+	register(t, p, source.Registration{Origin: evidence.Codex, Dir: dir})
 	s := p.Resolve()
 	_, after := rootAt(t, s, dir)
 	if !after.Registered || after.Digest != before.Digest || len(s.Roots) != 7 {
@@ -140,7 +140,7 @@ func TestLinkedRootIsNamedWithItsRemedy(t *testing.T) {
 		t.Errorf("remedy for Pi: %s", r.Remedy)
 	}
 
-	must(t, p.Register(t.Context(), source.Registration{Origin: evidence.Claude, Dir: h.Path("dot files/claude/projects")}))
+	register(t, p, source.Registration{Origin: evidence.Claude, Dir: h.Path("dot files/claude/projects")})
 	if _, r := rootAt(t, p.Resolve(), h.Path(".claude/projects")); r.State != source.Covered || r.Problem != nil {
 		t.Errorf("after the remedy: %+v", r)
 	}
@@ -196,7 +196,7 @@ func TestNestedRootsGiveNoFileTwice(t *testing.T) {
 		{Origin: evidence.Codex, Dir: h.Path("all/skip")},
 		{Origin: evidence.Claude, Dir: h.Path("all/inner")},
 	} {
-		must(t, p.Register(t.Context(), r))
+		register(t, p, r)
 	}
 	s := p.Resolve()
 	var got []string

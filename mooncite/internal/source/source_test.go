@@ -41,6 +41,14 @@ func places(t testing.TB, h *testenv.Home) source.Places {
 	return p
 }
 
+// register adds a root that is not there yet.
+func register(t testing.TB, p source.Places, r source.Registration) {
+	t.Helper()
+	if added, err := p.Register(t.Context(), r); err != nil || !added {
+		t.Fatalf("%v: added %t, %v", r, added, err)
+	}
+}
+
 // rootAt finds a root by its directory.
 func rootAt(t testing.TB, s source.Set, dir string) (int, source.Root) {
 	t.Helper()
