@@ -43,6 +43,9 @@ type Options struct {
 	// journal, no flush before Close, one connection. A failed write spoils the file,
 	// and a file that exists already is refused.
 	Bulk bool
+	// Durable flushes every commit to the disk before Write returns, for what cannot be
+	// made again. Otherwise a power cut may take the last commits, but never a part of one.
+	Durable bool
 	// WayOut completes hints on damage with what the owner can do, such as "run
 	// mooncite rebuild".
 	WayOut string
@@ -164,7 +167,7 @@ func (d *DB) dsn() string {
 	default:
 		q.Set("mode", "rw")
 		q.Set("_defensive", "1")
-		set("synchronous", "NORMAL")
+		set("synchronous", map[bool]string{false: "NORMAL", true: "FULL"}[d.o.Durable])
 		set("wal_autocheckpoint", checkpointBytes/(max(d.o.PageKiB, 4)<<10))
 		set("journal_size_limit", walLimit)
 	}

@@ -128,6 +128,11 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s is %d, want %d", pragma, got, want)
 		}
 	}
+	o := options()
+	o.Durable = true
+	if got := number(t, open(t, place(t), o), "PRAGMA synchronous"); got != 2 {
+		t.Errorf("durable: synchronous is %d, want 2", got)
+	}
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		st, err := os.Stat(name)
 		must(t, err)
