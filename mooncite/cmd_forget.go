@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"localmcp/internal/fault"
@@ -33,20 +30,19 @@ func (p *program) forgetCommand() *cobra.Command {
 				return err
 			}
 			if !yes {
-				if !p.streams.InTerminal {
-					return fault.New(evidence.CodeConfirm, "%s", plan.Text()).WithHint("add --yes to do it; it cannot be undone")
-				}
-				p.streams.Notef("%s\nIt cannot be undone. Type yes to do it:", plan.Text())
-				answer, _ := bufio.NewReader(p.streams.In).ReadString('\n')
-				if strings.TrimSpace(answer) != "yes" {
-					return fault.New(evidence.CodeConfirm, "nothing was changed")
+				if err := p.confirm(plan.Text()); err != nil {
+					return err
 				}
 			}
 			out, err := e.Forget(c.Context(), plan)
 			if err != nil {
 				return err
 			}
-			return p.answer(asJSON, out)
+			if err := p.answer(asJSON, out); err != nil {
+				return err
+			}
+			p.noteResting(c.Context(), e, out)
+			return nil
 		},
 	}
 	f := c.Flags()

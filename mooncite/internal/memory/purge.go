@@ -37,10 +37,10 @@ func Present(stateDir string) ([]string, error) {
 // Purge removes the database for good, whatever state it is in. It is refused while any
 // process has it open, and where one of its names is not a private file of the user's.
 func Purge(stateDir string) error {
-	dir, err := privdir.Open(stateDir, stateWhat)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if present, err := Present(stateDir); err != nil || len(present) == 0 {
+		return err
 	}
+	dir, err := privdir.Open(stateDir, stateWhat)
 	if err != nil {
 		return err
 	}

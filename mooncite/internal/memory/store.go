@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -89,6 +91,11 @@ func (s *Store) open(ctx context.Context, existing bool) (*sqlitedb.DB, error) {
 	defer s.mu.Unlock()
 	if s.db != nil {
 		return s.db, nil
+	}
+	if existing { // where nothing was ever kept not even a lock is made
+		if _, err := os.Lstat(filepath.Join(s.dir, databaseName)); errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	dir, err := privdir.Open(s.dir, stateWhat)
 	if err != nil {
