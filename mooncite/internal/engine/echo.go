@@ -39,13 +39,13 @@ var echoStructures = sync.OnceValue(func() *regexp.Regexp {
 		`"candidates":\s*\[(?:\],\s*"conclusive":|\s*\{\s*"branchState":[\s\S]*?"evidenceId":\s*"mooncite:)`,
 		`"conclusive":\s*(?:true|false),\s*"evidenceId":\s*"mooncite:`,
 		`"coverage":\s*"(?:complete|partial)",\s*"eligibleRecords":`,
-		`"kind":\s*"(?:derived_memory|skill_candidate)[a-z_]*",`,
-		`"candidates":\s*\[(?:\],\s*"includeArchived":|\s*\{\s*"anchors":[\s\S]*?"derivationKind":)`,
+		`"(?:[\s\S]*?")?kind":\s*"(?:derived_memory|skill_candidate)[a-z_]*"`,
+		`"anchors":\s*\[\s*\{\s*"current":`,
 	}, "|") + `)`)
 })
 
 // echoHints are parts of which every echo has one, looked for first.
-var echoHints = []string{"Mooncite", "mooncite:", `"lexicalTerms":`, `"freshness":`, `"candidates":`, `"eligibleRecords":`, `"derived_memory`, `"skill_candidate`, "vidence for “", "vidence leads for “", "vidence matched “"}
+var echoHints = []string{"Mooncite", "mooncite:", `"lexicalTerms":`, `"freshness":`, `"candidates":`, `"eligibleRecords":`, `"derived_memory`, `"skill_candidate`, `"anchors":`, "vidence for “", "vidence leads for “", "vidence matched “"}
 
 // escapes are line breaks as rendered answers show them, or as JSON strings hold them.
 var escapes = strings.NewReplacer(`\u{a}`, "\n", `\u{d}`, "\n", `\n`, "\n")

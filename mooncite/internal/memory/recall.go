@@ -167,7 +167,10 @@ func (s *Store) rank(ctx context.Context, query string, sight visible) (list []r
 		}
 		return nil
 	})
-	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.memory, b.memory)) })
+	// What holds more of the query's words comes first, as in a recall of evidence.
+	slices.SortStableFunc(list, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(len(b.relevance.MatchedTerms), len(a.relevance.MatchedTerms)), cmp.Compare(b.score, a.score), cmp.Compare(a.memory, b.memory))
+	})
 	return list, terms, cut, err
 }
 

@@ -246,3 +246,23 @@ func (w *world) archive(m memory.WriteOut, version int) {
 	w.t.Helper()
 	w.write(fmt.Sprintf(`{"operation":"archive","memory_id":%q,"expected_revision":%d,"expected_metadata_version":%d}`, m.MemoryID, m.Revision, version))
 }
+
+// encoded is an answer as JSON with its fields in the order in which they are written,
+// sorted with its members in the order of the alphabet.
+func encoded(t testing.TB, v any) string {
+	t.Helper()
+	data, err := op.Encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func sorted(t testing.TB, v any) string {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(encoded(t, v)), &m); err != nil {
+		t.Fatal(err)
+	}
+	return encoded(t, m)
+}
