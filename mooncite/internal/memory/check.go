@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 
 	"localmcp/internal/fault"
@@ -72,14 +73,16 @@ var invariants = []struct{ rule, count string }{
 		(SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT doc FROM memories))`},
 }
 
-// check holds the database against its invariants and asks SQLite whether it is whole.
+// check holds the database against its invariants and asks SQLite whether it is whole. It
+// is for a new connection: one that has used the words before remembers their segments,
+// and SQLite's own check of them takes another process's changes for damage.
 func check(ctx context.Context, c *sqlitedb.Conn) error {
 	var word string
 	if _, err := c.Row(ctx, "PRAGMA quick_check(1)", nil, &word); err != nil {
 		return err
 	}
 	if word != "ok" {
-		return damaged("SQLite finds it inconsistent")
+		return fault.Wrap(sqlitedb.Damaged, errors.New(word), "the database of learned memory is damaged: SQLite finds it inconsistent").WithHint("%s", wayOut)
 	}
 	for _, i := range invariants {
 		var n int64

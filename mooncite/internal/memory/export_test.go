@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -16,6 +17,17 @@ func (s *Store) Limit(t testing.TB, pages int) {
 		_, err := c.Row(ctx, fmt.Sprintf("PRAGMA max_page_count=%d", pages), nil, &n)
 		return err
 	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Check holds the database against its invariants, on a connection of its own, as
+// opening it does.
+func (s *Store) Check(t testing.TB) {
+	t.Helper()
+	other := New(s.dir, s.program, s.evidence, nil)
+	_, err := other.open(t.Context(), true)
+	if err = errors.Join(err, other.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
