@@ -68,7 +68,15 @@ func (w *world) start() {
 	w.t.Cleanup(func() { _ = w.stop() })
 }
 
-func (w *world) stop() error { return errors.Join(w.store.Close(), w.engine.Close()) }
+// stop closes both, once: a second closing would close what others have opened since.
+func (w *world) stop() error {
+	e := w.engine
+	if e == nil {
+		return nil
+	}
+	w.engine = nil
+	return errors.Join(w.store.Close(), e.Close())
+}
 
 // restart ends both and opens them again.
 func (w *world) restart() {
