@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 
 	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/evidence"
@@ -32,6 +33,9 @@ func (e *Engine) ResolveAnchors(ctx context.Context, refs []evidence.Ref) (evide
 		}
 		return nil
 	})
+	if errors.Is(err, index.ErrStale) {
+		err = fault.Wrap(evidence.CodeUnavailable, err, "the index was made by another version of mooncite and is being made anew").WithHint("ask again in a moment")
+	}
 	return now, out, err
 }
 

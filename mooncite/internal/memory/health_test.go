@@ -1,12 +1,16 @@
 package memory_test
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"localmcp/internal/privdir"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/memory"
@@ -313,5 +317,47 @@ func TestIndexCannotBeUsed(t *testing.T) {
 	shown := w.inspect(fmt.Sprintf(`{"kind":"revision","memory_id":%q}`, m.MemoryID))
 	if shown.ProvenanceState != "unavailable" || shown.ProvenanceOutcome == "verified" {
 		t.Errorf("%s", shown.Text())
+	}
+}
+
+// While the index is being made anew nothing is known of anchors: the answer says so, and
+// nothing is remembered as wrong.
+func TestWhileTheIndexIsMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	m := w.anchored("Trim wicks.", "trimmed to four")
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(w.places().StateDir, "index-1.sqlite"))
+	if err == nil {
+		_, err = db.Exec("UPDATE facts SET value = '0' WHERE key = 'tokens_version'")
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := privdir.TryLock(filepath.Join(w.places().StateDir, "writer.lock")) // so that it takes long
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.wait = 20 * time.Millisecond
+	w.start()
+	out := w.recall(`{"query":"wick"}`)
+	if warnings := strings.Join(out.Warnings, " "); out.Outcome != "no_match" || !strings.Contains(warnings, "being made anew") || !strings.Contains(warnings, "1 quarantined") {
+		t.Errorf("%s", out.Text())
+	}
+	if shown := w.inspect(fmt.Sprintf(`{"kind":"revision","memory_id":%q}`, m.MemoryID)); shown.ProvenanceState != "unavailable" || shown.ProvenanceOutcome == "verified" {
+		t.Errorf("%s", shown.Text())
+	}
+	if err := held.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if out = w.recall(`{"query":"wick"}`); len(out.Candidates) == 1 && out.Candidates[0].ProvenanceState == "indexed" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s", out.Text())
+		}
 	}
 }

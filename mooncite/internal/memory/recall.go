@@ -180,12 +180,17 @@ func (s *Store) choose(ctx context.Context, d *doctor, out *RecallOut, list []ra
 	var shown []ranked
 	hidden, waiting := 0, 0
 	at := min(from, len(list))
-	for at < len(list) && len(shown) < limit {
-		next := list[at:min(len(list), at+limit-len(shown))]
+	for n := limit; at < len(list) && len(shown) < limit; n *= 2 { // where many are hidden, more at a time
+		next := list[at:min(len(list), at+n)]
 		if err := d.look(ctx, revisionsOf(next)); err != nil {
 			return nil, err
 		}
-		for i, r := range next {
+		for i := range next {
+			if len(shown) == limit {
+				break
+			}
+			r := &next[i]
+			at++
 			state := d.revision(r.revision)
 			if quarantines(state) && !sight.invalid {
 				hidden++
@@ -194,11 +199,10 @@ func (s *Store) choose(ctx context.Context, d *doctor, out *RecallOut, list []ra
 				}
 				continue
 			}
-			shown = append(shown, r)
+			shown = append(shown, *r)
 			out.Candidates = append(out.Candidates, r.recalled(d, state))
-			out.places = append(out.places, at+i)
+			out.places = append(out.places, at-1)
 		}
-		at += len(next)
 	}
 	if at < len(list) {
 		c := makeCursor(at)

@@ -34,11 +34,12 @@ type world struct {
 	engine *engine.Engine
 	store  *memory.Store
 	now    time.Time
+	wait   time.Duration // for newer text
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{Home: testenv.NewHome(t), t: t, now: time.Date(2031, 5, 1, 10, 0, 0, 0, time.UTC)}
+	w := &world{Home: testenv.NewHome(t), t: t, now: time.Date(2031, 5, 1, 10, 0, 0, 0, time.UTC), wait: 10 * time.Second}
 	w.Write(t, lantern, turn("/srv/lantern", 1, "user", "The wick must be trimmed to four millimetres.")+turn("/srv/lantern", 2, "assistant", "Noted: four millimetres, every Monday."))
 	w.Write(t, ferry, turn("/srv/ferry", 1, "user", "The ferry leaves at half past six."))
 	w.Write(t, export, conversation("hello", "The tide table is pinned in the galley."))
@@ -59,7 +60,7 @@ func (w *world) places() source.Places {
 func (w *world) start() {
 	w.t.Helper()
 	p := w.places()
-	e, err := engine.Open(w.t.Context(), p, engine.Options{Patience: 10 * time.Second})
+	e, err := engine.Open(w.t.Context(), p, engine.Options{Patience: w.wait})
 	if err != nil {
 		w.t.Fatal(err)
 	}
