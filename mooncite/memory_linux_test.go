@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -302,5 +303,47 @@ func TestMemoryStatusIsTheSame(t *testing.T) {
 	b, errB := json.Marshal(engine.LearnedMemory(memory.Status{Kind: "derived_memory_status", Message: "x", ErrorCode: "busy"}))
 	if errA != nil || errB != nil || string(a) != string(b) {
 		t.Errorf("%s\n%s", a, b)
+	}
+}
+
+// The same with a real disk, which is made larger afterwards: the server goes on.
+func TestMemoryDiskFullAndMended(t *testing.T) {
+	t.Parallel()
+	w := sampleWorld(t)
+	w.enableMemory()
+	disk := w.tinyDisk(3 << 10)
+	p := &client{mcptest.Start(t, w.Environ(), append(disk, w.path, "serve")...), t}
+	p.Call("initialize", initialize)
+	p.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	p.finds("ECONNRESET in parseManifestChunk")
+	create := toolParams(memory.ToolWrite, `{"operation":"create","interpretation":`+quoted(strings.Repeat("The keeper writes a long line of words. ", 200))+`,"scope":{"kind":"global"},"provenance":{"kind":"unanchored","basis_note":"x"}}`)
+	kept := int64(0)
+	for {
+		r := result[toolResult](t, p.Call("tools/call", create))
+		if !r.IsError {
+			if kept++; kept < 1000 {
+				continue
+			}
+		}
+		if code := decode[struct{ Code string }](t, string(r.Data)).Code; code != string(sqlitedb.Full) {
+			t.Fatalf("after %d memories: %s", kept, r.text())
+		}
+		break
+	}
+	if st := p.status(); st.LearnedMemory.Outcome != "ready" || st.LearnedMemory.Memories != kept {
+		t.Errorf("%d kept: %s", kept, st.Text())
+	}
+	if in := p.inspect(p.finds("ECONNRESET in parseManifestChunk").EvidenceID); in.Outcome != engine.Verified {
+		t.Errorf("%s", in.Text())
+	}
+	more := exec.CommandContext(t.Context(), disk[0], append(disk[1:], "mount", "-o", "remount,size=200m", w.state())...)
+	if r := finish(t, more); r.status != 0 {
+		t.Fatalf("no larger disk: %s", r.stderr)
+	}
+	if r := result[toolResult](t, p.Call("tools/call", create)); r.IsError {
+		t.Errorf("with space again: %s", r.text())
+	}
+	if st := p.status(); st.LearnedMemory.Memories != kept+1 {
+		t.Errorf("%s", st.Text())
 	}
 }
