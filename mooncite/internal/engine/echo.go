@@ -40,7 +40,7 @@ var echoStructures = sync.OnceValue(func() *regexp.Regexp {
 		`"conclusive":\s*(?:true|false),\s*"evidenceId":\s*"mooncite:`,
 		`"coverage":\s*"(?:complete|partial)",\s*"eligibleRecords":`,
 		`"(?:[\s\S]*?")?kind":\s*"(?:derived_memory|skill_candidate)[a-z_]*"`,
-		`"anchors":\s*\[\s*\{\s*"current":`,
+		`"anchors":\s*\[\s*\{\s*"current":\s*(?:null|\{\s*"branchState":)`,
 	}, "|") + `)`)
 })
 
