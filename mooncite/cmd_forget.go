@@ -38,22 +38,19 @@ func (p *program) forgetCommand() *cobra.Command {
 				return err
 			}
 			if !yes {
-				if !p.streams.InTerminal {
-					return fault.New(evidence.CodeConfirm, "%s", plan.Text()).WithHint("add --yes to do it; it cannot be undone")
-				}
-				answer, err := p.streams.Ask(c.Context(), plan.Text()+"\nIt cannot be undone. Type yes to do it:")
-				if err != nil {
+				if err := p.confirm(c.Context(), plan.Text()); err != nil {
 					return err
-				}
-				if answer != "yes" {
-					return fault.New(evidence.CodeConfirm, "nothing was changed")
 				}
 			}
 			out, err := e.Forget(c.Context(), plan)
 			if err != nil {
 				return err
 			}
-			return p.answer(asJSON, out)
+			if err := p.answer(asJSON, out); err != nil {
+				return err
+			}
+			p.noteResting(c.Context(), e, out)
+			return nil
 		},
 	}
 	f := c.Flags()

@@ -20,7 +20,14 @@ func (p *program) serveCommand() *cobra.Command {
 				return err
 			}
 			defer e.Close()
-			return server(e).ServeStdio(c.Context())
+			m, err := p.memory(e)
+			if err != nil {
+				return err
+			}
+			if m != nil {
+				defer m.Close()
+			}
+			return server(e, m).ServeStdio(c.Context())
 		},
 	}
 }

@@ -20,6 +20,13 @@ func (p *program) statusCommand() *cobra.Command {
 				return err
 			}
 			defer e.Close()
+			m, err := p.memory(e)
+			if err != nil {
+				return err
+			}
+			if m != nil {
+				defer m.Close()
+			}
 			out, err := e.Status(c.Context())
 			if err != nil {
 				return err

@@ -20,6 +20,7 @@ import (
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
+	"localmcp/mooncite/internal/memory"
 	"localmcp/mooncite/internal/source"
 )
 
@@ -38,14 +39,21 @@ func TestDocsTools(t *testing.T) {
 	fmt.Fprintf(&b, "<!-- %s -->\n\n# Tools of mooncite\n\n", generated)
 	b.WriteString("What `mooncite serve` offers over MCP, as clients see it.\n\n## Instructions\n\n")
 	b.WriteString(strings.TrimSpace(engine.Instructions) + "\n")
-	for _, o := range engine.Catalogue() {
-		s := o.Spec()
-		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n\n", s.Name, s.Title, strings.TrimSpace(s.Doc))
-		fmt.Fprintf(&b, "Hints: read-only %s, destructive %s, idempotent %s, open world %s.\n", yes(s.ReadOnly), yes(s.Destructive), yes(s.Idempotent), yes(s.OpenWorld))
-		schema(t, &b, "Input", o.InputSchema())
-		schema(t, &b, "Output", o.OutputSchema())
-	}
+	describe(t, &b, engine.Catalogue())
+	b.WriteString("\n# Tools of learned memory\n\nOnly where the owner ran `mooncite memory enable`. The instructions then end with:\n\n" + strings.TrimSpace(memory.Instructions) + "\n")
+	describe(t, &b, memory.Catalogue())
 	testenv.Golden(t, "../docs/tools.md", []byte(b.String()))
+}
+
+func describe(t *testing.T, b *strings.Builder, ops []op.Op) {
+	t.Helper()
+	for _, o := range ops {
+		s := o.Spec()
+		fmt.Fprintf(b, "\n## %s\n\n**%s.** %s\n\n", s.Name, s.Title, strings.TrimSpace(s.Doc))
+		fmt.Fprintf(b, "Hints: read-only %s, destructive %s, idempotent %s, open world %s.\n", yes(s.ReadOnly), yes(s.Destructive), yes(s.Idempotent), yes(s.OpenWorld))
+		schema(t, b, "Input", o.InputSchema())
+		schema(t, b, "Output", o.OutputSchema())
+	}
 }
 
 func yes(v bool) string {
@@ -152,15 +160,18 @@ var explained = []struct {
 	{evidence.CodeSource, "A source cannot be read."},
 	{evidence.CodeUnavailable, "Nothing can be answered at all."},
 	{cli.Output, "An answer could not be written to standard output."},
+	{evidence.CodeConflict, "A guard names another state than the present one: something was written since it was read. Nothing was changed."},
+	{evidence.CodeNotFound, "There is no such memory, revision or skill candidate."},
+	{evidence.CodeRefused, "A rule of learned memory forbids it, such as evidence that is not verified, or a secret. Nothing was changed."},
 	{op.InvalidArgument, "A tool was called with arguments that do not fit its input schema."},
 	{op.UnknownOperation, "There is no tool of that name."},
 	{"cancelled", "The caller took the call back."},
-	{sqlitedb.Busy, "Another process writes to the index for long. Try again."},
-	{sqlitedb.Damaged, "The index is damaged. `mooncite rebuild` makes it anew."},
-	{sqlitedb.Foreign, "The index file belongs to another program."},
-	{sqlitedb.Newer, "The index was made by a newer version."},
+	{sqlitedb.Busy, "Another process writes to the database for long. Try again."},
+	{sqlitedb.Damaged, "The index is damaged: `mooncite rebuild` makes it anew. Or learned memory is: the hint says what to do; evidence is not affected."},
+	{sqlitedb.Foreign, "The database file belongs to another program, or its tables are not those of this version."},
+	{sqlitedb.Newer, "The database was made by a newer version."},
 	{sqlitedb.Full, "The disk is full. What was published before stays."},
-	{sqlitedb.Unusable, "The index cannot be opened or used."},
+	{sqlitedb.Unusable, "The database cannot be opened or used."},
 	{privdir.Unsafe, "A private file or directory could be changed by others, or is a link."},
 	{privdir.Unusable, "A private file or directory cannot be opened or made."},
 	{privdir.Busy, "Another process holds the lock."},
@@ -231,7 +242,23 @@ func TestDocsSchema(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", filepath.Join(dir, "index-1.sqlite"))
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- The databases of mooncite, as fresh ones have them; %s.\n", generated)
+	printSchema(t, &b, "The index: index-N.sqlite", filepath.Join(dir, "index-1.sqlite"))
+	m := memory.New(dir, version, nil, nil)
+	if _, err := m.Recall(t.Context(), memory.RecallIn{Query: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	printSchema(t, &b, "Learned memory: learned-memory.sqlite", filepath.Join(dir, "learned-memory.sqlite"))
+	testenv.Golden(t, "../docs/schema.sql", []byte(b.String()))
+}
+
+func printSchema(t *testing.T, b *strings.Builder, title, path string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,15 +267,13 @@ func TestDocsSchema(t *testing.T) {
 	if err := db.QueryRow("SELECT * FROM pragma_application_id, pragma_user_version").Scan(&id, &version); err != nil {
 		t.Fatal(err)
 	}
+	fmt.Fprintf(b, "\n-- %s\n-- application_id %#x, user_version %d\n", title, id, version)
 	// The tables of the full text index are FTS5's own.
 	rows, err := db.Query("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'words!_%' ESCAPE '!' ORDER BY rowid")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	var b strings.Builder
-	fmt.Fprintf(&b, "-- The index of mooncite, as a fresh one has it; %s.\n", generated)
-	fmt.Fprintf(&b, "-- application_id %#x, user_version %d\n", id, version)
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
@@ -259,5 +284,4 @@ func TestDocsSchema(t *testing.T) {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Golden(t, "../docs/schema.sql", []byte(b.String()))
 }

@@ -79,6 +79,7 @@ func (p *program) root() *cobra.Command {
 		p.rebuildCommand(),
 		p.sourceCommand(),
 		p.forgetCommand(),
+		p.memoryCommand(),
 		p.versionCommand(),
 	)
 	return root

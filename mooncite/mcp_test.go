@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 	"localmcp/internal/testenv"
 	"localmcp/mooncite/internal/corpus"
 	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/memory"
 )
 
 const (
@@ -152,11 +154,18 @@ func bigWorld(t testing.TB) *world {
 	return w
 }
 
-func TestToolSurface(t *testing.T) {
-	c := newWorld(t).serve()
+// enableMemory switches learned memory on for servers that start from now on.
+func (w *world) enableMemory() {
+	w.t.Helper()
+	w.must(0, "memory", "enable")
+}
+
+// surface lists a server's tools and holds each against its golden file and the rules
+// for all of them. hints are what a tool that changes something says otherwise.
+func surface(t *testing.T, c *client, hints map[string]map[string]bool) (names []string) {
+	t.Helper()
 	list := c.Call("tools/list", "{}")
 	mcptest.LintTools(t, list.Result)
-	var names []string
 	for _, raw := range result[struct{ Tools []json.RawMessage }](t, list).Tools {
 		var b bytes.Buffer
 		if err := json.Indent(&b, raw, "", "  "); err != nil {
@@ -170,6 +179,7 @@ func TestToolSurface(t *testing.T) {
 		names = append(names, tool.Name)
 		testenv.Golden(t, filepath.Join("testdata", "tools", tool.Name+".json"), b.Bytes())
 		want := map[string]bool{"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}
+		maps.Copy(want, hints[tool.Name])
 		for hint, is := range want {
 			if tool.Annotations[hint] != is {
 				t.Errorf("%s: %s is %v", tool.Name, hint, tool.Annotations[hint])
@@ -180,21 +190,39 @@ func TestToolSurface(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff([]string{engine.ToolInspect, engine.ToolRecall, engine.ToolStatus}, names); diff != "" {
+	return names
+}
+
+func TestToolSurface(t *testing.T) {
+	w := newWorld(t)
+	evidenceTools := []string{engine.ToolInspect, engine.ToolRecall, engine.ToolStatus}
+	if diff := cmp.Diff(evidenceTools, surface(t, w.serve(), nil)); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
-	if files, err := filepath.Glob("testdata/tools/*.json"); err != nil || len(files) != 3 {
+	w.enableMemory()
+	all := append([]string{memory.ToolDelete, memory.ToolInspect, memory.ToolRecall, memory.ToolWrite}, evidenceTools...)
+	slices.Sort(all)
+	if diff := cmp.Diff(all, surface(t, w.serve(), map[string]map[string]bool{
+		memory.ToolWrite: {"readOnlyHint": false, "idempotentHint": false}, memory.ToolDelete: {"readOnlyHint": false, "idempotentHint": false, "destructiveHint": true},
+	})); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+	if files, err := filepath.Glob("testdata/tools/*.json"); err != nil || len(files) != len(all) {
 		t.Errorf("goldens of tools that do not exist: %v, %v", files, err)
 	}
 }
 
 func TestInstructions(t *testing.T) {
-	c := newWorld(t).startServer()
-	got := result[struct{ Instructions string }](t, c.Call("initialize", initialize)).Instructions
-	testenv.Golden(t, "testdata/tools/instructions.txt", []byte(got+"\n"))
-	head := got[:min(len(got), 512)]
-	if len(got) > 2048 || !strings.Contains(head, "mooncite_recall") {
-		t.Errorf("%d bytes; the first 512 do not stand alone: %s", len(got), head)
+	w := newWorld(t)
+	for _, name := range []string{"instructions", "instructions-memory"} {
+		c := w.startServer()
+		got := result[struct{ Instructions string }](t, c.Call("initialize", initialize)).Instructions
+		testenv.Golden(t, "testdata/tools/"+name+".txt", []byte(got+"\n"))
+		head := got[:min(len(got), 512)]
+		if len(got) > 2048 || !strings.Contains(head, "mooncite_recall") {
+			t.Errorf("%d bytes; the first 512 do not stand alone: %s", len(got), head)
+		}
+		w.enableMemory()
 	}
 }
 

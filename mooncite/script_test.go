@@ -148,7 +148,7 @@ func scriptKeep(ts *testscript.TestScript, neg bool, args []string) {
 // Help is an interface: people read it, scripts parse it.
 func TestHelp(t *testing.T) {
 	h := testenv.NewHome(t)
-	for _, words := range []string{"", "serve", "recall", "inspect", "status", "rebuild", "source", "source list", "source add", "source remove", "forget", "version"} {
+	for _, words := range []string{"", "serve", "recall", "inspect", "status", "rebuild", "source", "source list", "source add", "source remove", "forget", "memory", "memory enable", "memory disable", "memory status", "memory purge", "version"} {
 		name := "mooncite"
 		if words != "" {
 			name += "-" + strings.ReplaceAll(words, " ", "-")

@@ -7,6 +7,7 @@ import (
 	"localmcp/internal/mcpserve"
 	"localmcp/internal/op"
 	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/memory"
 	"localmcp/mooncite/internal/source"
 )
 
@@ -22,14 +23,18 @@ func (p *program) open(ctx context.Context, o engine.Options) (*engine.Engine, e
 	return engine.Open(ctx, places, o)
 }
 
-// server shows an engine's tools over MCP.
-func server(e *engine.Engine) *mcpserve.Server {
+// server shows an engine's tools over MCP, and those of learned memory when it is on.
+func server(e *engine.Engine, m *memory.Store) *mcpserve.Server {
+	ops, instructions := e.Ops(), engine.Instructions
+	if m != nil {
+		ops, instructions = append(ops, m.Ops()...), instructions+"\n\n"+memory.Instructions
+	}
 	return mcpserve.New(mcpserve.Options{
 		Name:         "mooncite",
 		Title:        "Mooncite",
 		Version:      version,
-		Instructions: engine.Instructions,
-		Set:          op.NewSet(e.Ops()...),
+		Instructions: instructions,
+		Set:          op.NewSet(ops...),
 		Artifacts:    mcpserve.Artifacts{Scheme: "mooncite-result", Kind: "mooncite_result_artifact"},
 		Whole:        []string{"mooncite-pi"},
 	})

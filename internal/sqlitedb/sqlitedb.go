@@ -37,6 +37,9 @@ type Options struct {
 	// journal, no flush before Close, one connection. A failed write spoils the file,
 	// and a file that exists already is refused.
 	Bulk bool
+	// Durable flushes every commit to the disk before Write returns, for what cannot be
+	// made again. Otherwise a power cut may take the last commits, but never a part of one.
+	Durable bool
 	// WayOut completes hints on damage with what the owner can do, such as "run
 	// mooncite rebuild".
 	WayOut string
@@ -144,7 +147,7 @@ func (d *DB) dsn() string {
 		set("synchronous", "OFF")
 	} else {
 		q.Set("_defensive", "1")
-		set("synchronous", "NORMAL")
+		set("synchronous", map[bool]string{false: "NORMAL", true: "FULL"}[d.o.Durable])
 		set("wal_autocheckpoint", checkpointBytes/(max(d.o.PageKiB, 4)<<10))
 		set("journal_size_limit", walLimit)
 	}
@@ -255,6 +258,19 @@ func (d *DB) take(ctx context.Context, from chan *Conn) (*Conn, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// Checkpoint copies the write-ahead log into the database and cuts it to nothing. It
+// reports whether it could: somebody may still be reading an older state.
+func (d *DB) Checkpoint(ctx context.Context) (done bool, err error) {
+	c, err := d.take(ctx, d.writer)
+	if err != nil {
+		return false, err
+	}
+	defer func() { d.writer <- c }()
+	var busy, pages, copied int
+	err = c.sql.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
+	return err == nil && busy == 0, d.classify(err)
 }
 
 // CopyTo writes what the database holds into a new file, flushed to disk, without a

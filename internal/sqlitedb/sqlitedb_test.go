@@ -128,6 +128,11 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s is %d, want %d", pragma, got, want)
 		}
 	}
+	o := options()
+	o.Durable = true
+	if got := number(t, open(t, place(t), o), "PRAGMA synchronous"); got != 2 {
+		t.Errorf("durable: synchronous is %d, want 2", got)
+	}
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		st, err := os.Stat(name)
 		must(t, err)
@@ -296,6 +301,23 @@ func openAndWriteAtOnce(t *testing.T) {
 	}
 	if n := number(t, open(t, path, options()), "SELECT count(*) FROM note"); n != 41 {
 		t.Errorf("%d notes, want 41", n)
+	}
+}
+
+func TestCheckpointEmptiesTheLog(t *testing.T) {
+	path := place(t)
+	d := open(t, path, options())
+	must(t, add(t.Context(), d, strings.Repeat("x", 1<<20)))
+	must(t, d.Read(t.Context(), func(c *sqlitedb.Conn) error {
+		_, err := c.Exec(t.Context(), "SELECT 1 FROM note")
+		return err
+	}))
+	done, err := d.Checkpoint(t.Context())
+	must(t, err)
+	st, err := os.Stat(path + "-wal")
+	must(t, err)
+	if !done || st.Size() != 0 {
+		t.Errorf("done %v, the log has %d bytes", done, st.Size())
 	}
 }
 

@@ -24,7 +24,7 @@ var echoHeadings = sync.OnceValue(func() *regexp.Regexp {
 		`Verified evidence mooncite:(?:pi|omp|claude-code|codex|chatgpt):[0-9a-f:]+:$`,
 		`Evidence mooncite:\S+: (?:stale|missing|excluded|corrupt|unavailable)\.`,
 		`Mooncite is (?:ready|unavailable) \((?:current|last_good|unavailable), `,
-		`Mooncite learned-memory (?:recall|inspection|write|delete)(?: failed\.|:)`,
+		`Mooncite learned-memory (?:recall|inspection|write|delete|status)(?: failed\.|:)`,
 		`Derived Mooncite memories for “[^”]*” \(interpretations, not source evidence\):`,
 		`(?:Derived memory|Stored derived memory|Deleted derived memory) mooncite-memory:[0-9a-f-]{36}`,
 	}, "|") + `)`)
@@ -39,11 +39,13 @@ var echoStructures = sync.OnceValue(func() *regexp.Regexp {
 		`"candidates":\s*\[(?:\],\s*"conclusive":|\s*\{\s*"branchState":[\s\S]*?"evidenceId":\s*"mooncite:)`,
 		`"conclusive":\s*(?:true|false),\s*"evidenceId":\s*"mooncite:`,
 		`"coverage":\s*"(?:complete|partial)",\s*"eligibleRecords":`,
+		`"(?:[\s\S]*?")?kind":\s*"(?:derived_memory|skill_candidate)[a-z_]*"`,
+		`"anchors":\s*\[\s*\{\s*"current":\s*(?:null|\{\s*"branchState":)`,
 	}, "|") + `)`)
 })
 
 // echoHints are parts of which every echo has one, looked for first.
-var echoHints = []string{"Mooncite", "mooncite:", `"lexicalTerms":`, `"freshness":`, `"candidates":`, `"eligibleRecords":`, "vidence for “", "vidence leads for “", "vidence matched “"}
+var echoHints = []string{"Mooncite", "mooncite:", `"lexicalTerms":`, `"freshness":`, `"candidates":`, `"eligibleRecords":`, `"derived_memory`, `"skill_candidate`, `"anchors":`, "vidence for “", "vidence leads for “", "vidence matched “"}
 
 // escapes are line breaks as rendered answers show them, or as JSON strings hold them.
 var escapes = strings.NewReplacer(`\u{a}`, "\n", `\u{d}`, "\n", `\n`, "\n")

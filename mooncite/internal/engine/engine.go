@@ -47,6 +47,7 @@ type Engine struct {
 	namespaces namespaces
 	generation generations
 	timings    timings
+	learned    func(context.Context) LearnedMemory // nil: switched off
 
 	stop context.CancelFunc // ends background work
 	work sync.WaitGroup     // of background work

@@ -174,7 +174,7 @@ func planRecall(in RecallIn) (p *recallPlan, meaning string) {
 		}
 		p.filter.Origin = o
 	}
-	if in.Project != "" && !isProject(in.Project) {
+	if in.Project != "" && !evidence.IsProject(in.Project) {
 		return nil, "project is not a project identity as answers name it (project:name-0123456789abcdef), a path is none"
 	}
 	if in.Cursor != "" {
@@ -192,24 +192,6 @@ func join[S ~string](all []S) string {
 		names = append(names, string(s))
 	}
 	return strings.Join(names, ", ")
-}
-
-// isProject reports whether s has the form of a project identity.
-func isProject(s string) bool {
-	rest, ok := strings.CutPrefix(s, "project:")
-	if !ok || len(rest) < 18 || len(rest) > 160+17 {
-		return false
-	}
-	label, hex := rest[:len(rest)-17], rest[len(rest)-17:]
-	if hex[0] != '-' || strings.Trim(hex[1:], "0123456789abcdef") != "" {
-		return false
-	}
-	for _, c := range []byte(label) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._%~-", rune(c)) {
-			return false
-		}
-	}
-	return label != ""
 }
 
 const cursorPrefix = "recall:"
@@ -595,7 +577,7 @@ func (p *recallPlan) direct(v *view, want int) ([]*hit, error) {
 		}
 		return nil
 	}
-	if isProject(p.raw) {
+	if evidence.IsProject(p.raw) {
 		if id := v.snap.Project(p.raw); id != 0 {
 			docs, err := v.snap.Newest(&index.Filter{Project: id, After: evidence.NoTime, Before: evidence.NoTime}, 2*want)
 			if err != nil {

@@ -149,6 +149,8 @@ type StatusOut struct {
 	Forgotten               int           `json:"forgotten" doc:"Sessions and spans taken out with mooncite forget."`
 	Registrations           Registrations `json:"registrations"`
 	ResultDetail            *Detail       `json:"resultDetail,omitempty"`
+
+	LearnedMemory *LearnedMemory `json:"learnedMemory,omitempty" doc:"Only when the owner switched learned memory on."`
 }
 
 // statusBudget is how long a status waits for newer text to be read.
@@ -169,6 +171,10 @@ func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 		out.LastRebuildOutcome = rebuilt // by another process
 	}
 	out.StateBytes, out.Forgotten = e.store.Size(), e.forgotten.Len()
+	if e.learned != nil {
+		m := e.learned(ctx)
+		out.LearnedMemory = &m
+	}
 	if err != nil {
 		out.Outcome, out.Freshness = Unavailable, Unavailable
 		out.Meaning = "The index cannot be used: " + plain(err)
@@ -349,6 +355,9 @@ func (o StatusOut) Text() string {
 	fmt.Fprintf(&b, "Index: %d bytes; last successful refresh %s; last refresh %s, last rebuild %s\n", o.StateBytes, orUnknown(o.LastSuccessfulRefreshAt), o.LastRefreshOutcome, o.LastRebuildOutcome)
 	r := &o.Registrations
 	fmt.Fprintf(&b, "Registrations: pi %s, omp %s, codex %s, claudeCode %s\n", r.Pi, r.OMP, r.Codex, r.ClaudeCode)
+	if o.LearnedMemory != nil {
+		b.WriteString(o.LearnedMemory.text())
+	}
 	b.WriteString(detailText(o.ResultDetail))
 	b.WriteString(o.Next.text())
 	return b.String()

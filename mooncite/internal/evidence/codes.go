@@ -11,9 +11,12 @@ const (
 	CodeConfig      fault.Code = "config"      // the configuration cannot be used
 	CodeSource      fault.Code = "source"      // a source cannot be read
 	CodeUnavailable fault.Code = "unavailable" // nothing can be answered at all
+	CodeConflict    fault.Code = "conflict"    // something changed since it was last read
+	CodeNotFound    fault.Code = "not_found"   // there is no such memory, revision or candidate
+	CodeRefused     fault.Code = "refused"     // a rule of learned memory forbids it
 )
 
 // Codes lists them.
 func Codes() []fault.Code {
-	return []fault.Code{CodeUsage, CodeConfirm, CodeState, CodeConfig, CodeSource, CodeUnavailable}
+	return []fault.Code{CodeUsage, CodeConfirm, CodeState, CodeConfig, CodeSource, CodeUnavailable, CodeConflict, CodeNotFound, CodeRefused}
 }

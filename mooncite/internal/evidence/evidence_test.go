@@ -218,3 +218,30 @@ func TestWords(t *testing.T) {
 		t.Error("tool_result is a role")
 	}
 }
+
+func TestIsProject(t *testing.T) {
+	const hex = "-0123456789abcdef"
+	for s, want := range map[string]bool{
+		"project:app" + hex: true, "project:a.b_c-d%20~" + hex: true, "project:" + strings.Repeat("x", 160) + hex: true, "project:" + strings.Repeat("x", 161) + hex: false,
+		"project:" + hex: false, "project:app-0123456789abcdeF": false, "project:app-0123456789abcde": false, "project:app" + hex + "0": false, "project:a/b" + hex: false,
+		"project:é" + hex: false, "Project:app" + hex: false, "": false, "/srv/app": false, "project:app" + hex + "\n": false,
+	} {
+		if evidence.IsProject(s) != want {
+			t.Errorf("%q: %t", s, !want)
+		}
+	}
+}
+
+// The context of an anchor is what must not change; what a conversation that goes on
+// changes is not part of it. The expected value was computed with sha256sum.
+func TestAnchorContext(t *testing.T) {
+	a := evidence.Anchor{Origin: evidence.Pi, Root: "r", Project: "p", Session: "s", Role: evidence.User, Kind: "message"}
+	const want = "30b78cb40efd6d3091c42af949df34d65edb6699a089b911bfdf7e4eb5d1e31b"
+	if got := a.Context(); got != want {
+		t.Errorf("%s", got)
+	}
+	a.Parent, a.Branch, a.Compaction, a.Record, a.Span = "x", "off_branch", "summary", "y", "z"
+	if got := a.Context(); got != want {
+		t.Errorf("a conversation that goes on: %s", got)
+	}
+}

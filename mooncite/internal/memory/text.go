@@ -1,0 +1,61 @@
+package memory
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"localmcp/internal/fault"
+	"localmcp/internal/op"
+	"localmcp/mooncite/internal/evidence"
+)
+
+// Bounds of texts, in UTF-8 bytes. Schemas say the same numbers in characters, which
+// is what they can say.
+const (
+	maxInterpretation = 8192
+	maxQuery          = 2000
+	maxNote           = 2048
+	maxReason         = 1024
+	maxName           = 80
+	maxDescription    = 2048
+	maxInstructions   = 16384
+)
+
+// A field is one text of a request.
+type field struct {
+	name  string
+	max   int
+	lines bool // line feeds and tabs may stand in it (decision 2.10)
+}
+
+// clean trims a text and refuses what is empty, too long, or holds a character that
+// moves or hides what stands around it. Line breaks of other systems become LF.
+func (f field) clean(s string) (string, error) {
+	if f.lines {
+		s = strings.ReplaceAll(s, "\r\n", "\n")
+	}
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "":
+		return "", refuse("%s is empty", f.name)
+	case !utf8.ValidString(s):
+		return "", refuse("%s is not valid UTF-8", f.name)
+	case len(s) > f.max:
+		return "", refuse("%s has %d bytes, and at most %d are kept", f.name, len(s), f.max)
+	}
+	for _, r := range s {
+		if !evidence.IsControl(r) || f.lines && (r == '\n' || r == '\t') {
+			continue
+		}
+		if r == '\n' || r == '\t' {
+			return "", refuse("%s must be one line without tabs", f.name)
+		}
+		return "", refuse("%s holds the control character U+%04X", f.name, r)
+	}
+	return s, nil
+}
+
+// refuse is a fault of a request that no retry mends.
+func refuse(format string, args ...any) *fault.Error {
+	return fault.New(op.InvalidArgument, format, args...)
+}
