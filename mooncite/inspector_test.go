@@ -7,6 +7,7 @@ import (
 
 	"localmcp/internal/mcptest"
 	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/memory"
 )
 
 // An independent client connects in every era, finds nothing to say about our
@@ -16,6 +17,7 @@ func TestInspector(t *testing.T) {
 	w := sampleWorld(t)
 	w.must(0, "rebuild")
 	server := append([]string{"env", "-i"}, append(w.Environ(), w.path, "serve")...)
+	w.must(0, "memory", "enable")
 	for _, era := range []string{"legacy", "modern", "auto"} {
 		t.Run(era, func(t *testing.T) {
 			out := mcptest.Inspect(t, server, "--protocol-era", era, "--method", "tools/list", "--strict", "--format", "json")
@@ -26,7 +28,9 @@ func TestInspector(t *testing.T) {
 				names = append(names, tool.Name)
 			}
 			slices.Sort(names)
-			if !slices.Equal(names, []string{engine.ToolInspect, engine.ToolRecall, engine.ToolStatus}) {
+			want := []string{engine.ToolInspect, engine.ToolRecall, engine.ToolStatus, memory.ToolDelete, memory.ToolInspect, memory.ToolRecall, memory.ToolWrite}
+			slices.Sort(want)
+			if !slices.Equal(names, want) {
 				t.Errorf("%v: %s", names, out)
 			}
 			// The one thing it has to say is a decision: a nullable member of an output.
