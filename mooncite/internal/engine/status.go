@@ -78,6 +78,13 @@ type Registrations struct {
 	ClaudeCode string `json:"claudeCode"`
 }
 
+// Confinement says what the kernel keeps this process from.
+type Confinement struct {
+	Level       string `json:"level" enum:"full|partial-landlock|no-landlock" doc:"How much access to files the kernel restricts."`
+	LandlockABI int    `json:"landlockAbi" doc:"0 where there is no Landlock."`
+	Seccomp     bool   `json:"seccomp" doc:"System calls are filtered: no socket, no other program."`
+}
+
 // ByOrigin is a count for each origin.
 type ByOrigin struct {
 	Pi      int64 `json:"pi"`
@@ -154,6 +161,7 @@ type StatusOut struct {
 	LastRebuildOutcome      string        `json:"lastRebuildOutcome" enum:"not_run|published|retained_last_good|unavailable"`
 	Forgotten               int           `json:"forgotten" doc:"Sessions and spans taken out with mooncite forget."`
 	Registrations           Registrations `json:"registrations"`
+	Confinement             Confinement   `json:"confinement"`
 	ResultDetail            *Detail       `json:"resultDetail,omitempty"`
 }
 
@@ -164,7 +172,7 @@ const statusBudget = 2 * time.Second
 func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 	out := StatusOut{SourceRoot: "authorized-conversation-sources", Generation: emptyGeneration, TrustState: fullVerified, Coverage: partial,
 		ErrorGroups: []ErrorGroup{}, Problems: []Problem{}, UnknownTypes: []UnknownType{},
-		Registrations: Registrations{Unavailable, Unavailable, Unavailable, Unavailable}}
+		Registrations: Registrations{Unavailable, Unavailable, Unavailable, Unavailable}, Confinement: e.confined}
 	f, err := e.fresh(ctx, statusBudget, false)
 	if err == nil {
 		err = e.read(ctx, f, func(v *view) error { out.fill(v); return nil })
@@ -350,6 +358,8 @@ func (o StatusOut) Text() string {
 	fmt.Fprintf(&b, "Index: %d bytes; last successful refresh %s; last refresh %s, last rebuild %s\n", o.StateBytes, orUnknown(o.LastSuccessfulRefreshAt), o.LastRefreshOutcome, o.LastRebuildOutcome)
 	r := &o.Registrations
 	fmt.Fprintf(&b, "Registrations: pi %s, omp %s, codex %s, claudeCode %s\n", r.Pi, r.OMP, r.Codex, r.ClaudeCode)
+	f := &o.Confinement
+	fmt.Fprintf(&b, "Confinement: %s; Landlock ABI %d; system calls filtered: %t\n", f.Level, f.LandlockABI, f.Seccomp)
 	b.WriteString(detailText(o.ResultDetail))
 	b.WriteString(o.Next.text())
 	return b.String()

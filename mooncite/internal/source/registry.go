@@ -62,6 +62,9 @@ func (p Places) Registered() ([]Registration, error) {
 	return parseRegistry(data)
 }
 
+// RegistryPath is where sources.json is, or will be.
+func (p Places) RegistryPath() string { return filepath.Join(p.ConfigDir, registryName) }
+
 // Register adds a root to sources.json. It must be an existing directory, reached
 // without a link, that does not overlap the state directory. Adding what is there
 // already changes nothing.
