@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"localmcp/internal/cli"
+	"localmcp/internal/confine"
 	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/evidence"
 )
@@ -26,6 +27,7 @@ const (
 	exitUsage        = 2
 	exitDegraded     = 3
 	exitInconclusive = 4
+	exitConfinement  = 78
 )
 
 var codes = cli.Codes{
@@ -33,6 +35,7 @@ var codes = cli.Codes{
 		evidence.CodeUsage:       exitUsage,
 		evidence.CodeConfirm:     exitUsage,
 		evidence.CodeUnavailable: exitInconclusive,
+		confine.Refused:          exitConfinement,
 	},
 	Help: []cli.Meaning{
 		{Status: 0, Text: "done; for recall and inspect: a conclusive answer"},
@@ -40,6 +43,7 @@ var codes = cli.Codes{
 		{Status: exitUsage, Text: "a wrong call, or a confirmation is missing"},
 		{Status: exitDegraded, Text: "works, but some sources cannot be read as they stand"},
 		{Status: exitInconclusive, Text: "unavailable, or no conclusive answer"},
+		{Status: exitConfinement, Text: "the kernel does not confine the program as it must; no history was read"},
 	},
 }
 
@@ -79,5 +83,6 @@ func (p *program) root() *cobra.Command {
 		p.forgetCommand(),
 		p.versionCommand(),
 	)
+	root.AddCommand(p.probes()...)
 	return root
 }
