@@ -16,7 +16,7 @@ func (p *program) rebuildCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			limitMemory()
-			e, err := p.open(c.Context(), engine.Options{})
+			e, _, err := p.open(c.Context(), engine.Options{})
 			if err != nil {
 				return err
 			}

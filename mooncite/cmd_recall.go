@@ -87,7 +87,7 @@ const patience = time.Minute
 // still good for one.
 func (p *program) openReady(c *cobra.Command) (*engine.Engine, error) {
 	limitMemory()
-	e, err := p.open(c.Context(), engine.Options{Patience: patience})
+	e, _, err := p.open(c.Context(), engine.Options{Patience: patience})
 	if err != nil {
 		return nil, err
 	}

@@ -1,33 +1,113 @@
 package main
 
 import (
+	"context"
+	"os/signal"
+	"syscall"
+
 	"github.com/spf13/cobra"
 
+	"localmcp/internal/cli"
+	"localmcp/internal/confine"
+	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/source"
 )
 
+// serving are the flags of serve.
+type serving struct {
+	strict bool
+	worker bool // hidden: the supervisor sets it
+}
+
 func (p *program) serveCommand() *cobra.Command {
-	return &cobra.Command{
+	var s serving
+	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the tools to an AI client over MCP on standard input and output",
 		Long: "Serve speaks MCP on standard input and output until the input ends. Clients start it; several\n" +
-			"may run at once. The first start reads the histories in the background.",
+			"may run at once. The first start reads the histories in the background.\n\n" +
+			"Histories are read by a second process, which can open no network connection, run no program,\n" +
+			"and read and write nothing but what it needs. It tries that before it opens a history.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			limitMemory()
-			e, err := p.open(c.Context(), engine.Options{Background: true})
-			if err != nil {
-				return err
+			if s.worker || unconfined {
+				return p.work(c.Context(), s)
 			}
-			defer e.Close()
-			m, err := p.memory(e)
-			if err != nil {
-				return err
-			}
-			if m != nil {
-				defer m.Close()
-			}
-			return server(e, m).ServeStdio(c.Context())
+			return p.supervise(c.Context(), s)
 		},
 	}
+	f := c.Flags()
+	f.BoolVar(&s.strict, "strict", false, "do not serve where the kernel's Landlock is old or missing")
+	f.BoolVar(&s.worker, "worker", false, "")
+	if err := f.MarkHidden("worker"); err != nil {
+		panic(err) // the flag is there
+	}
+	return c
+}
+
+// supervise starts workers. This process opens no history, and runs nothing but itself.
+func (p *program) supervise(ctx context.Context, s serving) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
+	places, err := source.PlacesOf(p.env)
+	if err != nil {
+		return err
+	}
+	if err := engine.Prepare(places); err != nil {
+		return err
+	}
+	if _, err := confine.Self(confine.Policy{Supervisor: true, Write: []string{places.StateDir}}); err != nil {
+		return err
+	}
+	args := []string{"mooncite", "serve", "--worker"}
+	if s.strict {
+		args = append(args, "--strict")
+	}
+	if p.streams.Verbose {
+		args = append(args, "--verbose")
+	}
+	status, err := confine.Supervise(ctx, args)
+	if err != nil || status == 0 {
+		return err
+	}
+	return cli.Status(status)
+}
+
+// work serves one client, until the input ends or the roots have changed; then another
+// worker goes on.
+func (p *program) work(ctx context.Context, s serving) error {
+	limitMemory()
+	var letter *confine.Letter
+	var state []byte
+	if s.worker {
+		var err error
+		if letter, state, err = confine.Inherit(); err != nil {
+			return err
+		}
+	}
+	e, g, err := p.open(ctx, engine.Options{Background: true}, letter.Descriptors()...)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if s.strict && g.state.Level != confine.Full {
+		return fault.New(confine.Refused, "this kernel can confine the program only in part (%s, Landlock ABI %d), and --strict was given", g.state.Level, g.state.LandlockABI).
+			WithHint("use Linux 6.12 or later with Landlock switched on, or leave --strict away")
+	}
+	m, err := p.memory(e)
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		defer m.Close()
+	}
+	next, err := server(e, m, g.stale).ResumeStdio(ctx, state)
+	if err != nil || next == nil {
+		return err
+	}
+	if err := letter.Leave(next); err != nil {
+		return err
+	}
+	return cli.Status(confine.Again)
 }

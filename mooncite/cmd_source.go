@@ -108,6 +108,9 @@ func (p *program) sourceListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if _, err := p.guard(places, false); err != nil {
+				return err
+			}
 			set := places.Resolve()
 			out := sourcesOut{Sources: []rootOut{}}
 			for i, r := range set.Roots {

@@ -251,7 +251,7 @@ func TestManyAtOnce(t *testing.T) {
 					params = toolParams(engine.ToolStatus, `{}`)
 				}
 				m := c.Call("tools/call", params)
-				if text := string(m.Result); m.Error != nil || strings.Contains(text, `"isError":true`) || strings.Contains(text, `"outcome":"unavailable"`) || strings.Contains(text, "lock") || strings.Contains(text, "busy") {
+				if text := string(m.Result); m.Error != nil || strings.Contains(text, `"isError":true`) || strings.Contains(text, `"outcome":"unavailable"`) || strings.Contains(text, "locked") || strings.Contains(text, "busy") {
 					select {
 					case bad <- fmt.Sprintf("%+v %.800s", m.Error, text):
 					default:

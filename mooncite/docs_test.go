@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"localmcp/internal/cli"
+	"localmcp/internal/confine"
 	"localmcp/internal/fault"
 	"localmcp/internal/op"
 	"localmcp/internal/privdir"
@@ -175,6 +176,8 @@ var explained = []struct {
 	{privdir.Unsafe, "A private file or directory could be changed by others, or is a link."},
 	{privdir.Unusable, "A private file or directory cannot be opened or made."},
 	{privdir.Busy, "Another process holds the lock."},
+	{confine.Refused, "The kernel does not confine the program as it must, or what must be denied was not. No history was read."},
+	{confine.Died, "The process of `serve` that reads histories was killed. The index is as it was published last."},
 	{safefile.NotSupported, "This system lacks what mooncite needs (it runs on Linux only)."},
 	{fault.Internal, "A fault of the program. `--verbose` shows the cause."},
 }

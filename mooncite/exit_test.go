@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
-	"io"
 	"os"
 	"strings"
 	"testing"
-
-	"localmcp/internal/cli"
 )
 
 const nobody = "mooncite:pi:000000000000000000000000:000000000000000000000000:000000000000000000000000:0"
@@ -117,41 +113,5 @@ func TestExitStatuses(t *testing.T) {
 	w.Set("MOONCITE_STATE_DIR", "some/where")
 	for _, args := range [][]string{{"recall", "x"}, {"inspect", id}, {"status"}, {"rebuild"}, {"serve"}, {"forget", "--yes", "--evidence", id}, {"source", "list"}} {
 		check(1, args...)
-	}
-}
-
-// An interrupt at the question ends it at once, and nothing is forgotten.
-func TestInterruptedQuestion(t *testing.T) {
-	w := sampleWorld(t)
-	id := w.finds("at most 6 attempts").EvidenceID
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	in, typist := io.Pipe() // nobody types
-	defer typist.Close()
-	said, says := io.Pipe()
-	seen := make(chan string)
-	go func() {
-		buf := make([]byte, 4096)
-		text := ""
-		for {
-			n, err := said.Read(buf)
-			text += string(buf[:n])
-			if strings.Contains(text, "Type yes") {
-				cancel() // as an interrupt does
-			}
-			if err != nil {
-				seen <- text
-				return
-			}
-		}
-	}()
-	status := run(ctx, []string{"forget", "--evidence", id}, w.Environ(), &cli.Streams{In: in, Out: io.Discard, Err: says, InTerminal: true})
-	says.Close()
-	if text := <-seen; status != 130 || !strings.HasSuffix(text, "mooncite: interrupted\n") {
-		t.Errorf("status %d: %s", status, text)
-	}
-	w.must(0, "inspect", id)
-	if st := w.status(); st.Forgotten != 0 {
-		t.Error(st.Text())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"localmcp/internal/cli"
+	"localmcp/internal/confine"
 	"localmcp/internal/fault"
 	"localmcp/internal/op"
 	"localmcp/mooncite/internal/evidence"
@@ -27,6 +28,7 @@ const (
 	exitUsage        = 2
 	exitDegraded     = 3
 	exitInconclusive = 4
+	exitConfinement  = 78
 )
 
 var codes = cli.Codes{
@@ -35,6 +37,7 @@ var codes = cli.Codes{
 		evidence.CodeConfirm:     exitUsage,
 		op.InvalidArgument:       exitUsage,
 		evidence.CodeUnavailable: exitInconclusive,
+		confine.Refused:          exitConfinement,
 	},
 	Help: []cli.Meaning{
 		{Status: 0, Text: "done; for recall and inspect: a conclusive answer"},
@@ -42,6 +45,7 @@ var codes = cli.Codes{
 		{Status: exitUsage, Text: "a wrong call, a scope that cannot be used, or a confirmation is missing"},
 		{Status: exitDegraded, Text: "works, but some sources cannot be read as they stand"},
 		{Status: exitInconclusive, Text: "unavailable, nothing indexed has this id, or no conclusive answer"},
+		{Status: exitConfinement, Text: "the kernel does not confine the program as it must; no history was read"},
 	},
 }
 
@@ -82,5 +86,6 @@ func (p *program) root() *cobra.Command {
 		p.memoryCommand(),
 		p.versionCommand(),
 	)
+	root.AddCommand(p.probes()...)
 	return root
 }

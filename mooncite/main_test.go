@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,15 @@ import (
 // confined, the test binary will not do.
 var built = testenv.Program{Package: "."}
 
-func TestMain(m *testing.M) { testscript.Main(tidy{m}, map[string]func(){"mooncite": main}) }
+// Programs that only tests have: the program with a command that tries what it must not
+// do, a stand-in for older kernels, and a look at the loopback interface.
+var (
+	probing   = testenv.Program{Package: ".", Tags: "mooncite_probe"}
+	oldkernel = testenv.Program{Package: "../internal/confine/testdata/oldkernel"}
+	loopback  = testenv.Program{Package: "./testdata/lo"}
+)
+
+func TestMain(m *testing.M) { testscript.Main(tidy{m}, nil) }
 
 // tidy removes the built program when the tests are done.
 type tidy struct{ *testing.M }
@@ -31,6 +40,9 @@ type tidy struct{ *testing.M }
 func (m tidy) Run() int {
 	defer func() {
 		built.Remove()
+		probing.Remove()
+		oldkernel.Remove()
+		loopback.Remove()
 		os.RemoveAll(big.home)
 	}()
 	return m.M.Run()
@@ -44,6 +56,7 @@ type world struct {
 	*testenv.Home
 	t    testing.TB
 	path string
+	wrap []string // a command that runs the program as the world's user; nil is this one
 }
 
 func newWorld(t testing.TB) *world {
@@ -70,9 +83,15 @@ type ran struct {
 	stdout, stderr string
 }
 
+// line is how the program is run.
+func (w *world) line(args ...string) []string {
+	return append(append(slices.Clone(w.wrap), w.path), args...)
+}
+
 // command is the program with arguments, not started yet.
 func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, w.path, args...)
+	line := w.line(args...)
+	c := exec.CommandContext(ctx, line[0], line[1:]...)
 	c.Env, c.Dir = w.Environ(), w.Dir
 	return c
 }

@@ -42,7 +42,7 @@ type client struct {
 // start starts a server and says nothing to it.
 func (w *world) startServer() *client {
 	w.t.Helper()
-	return &client{mcptest.Start(w.t, w.Environ(), w.path, "serve"), w.t}
+	return &client{mcptest.Start(w.t, w.Environ(), w.line("serve")...), w.t}
 }
 
 // serve starts a server and opens a session of the initialize era.

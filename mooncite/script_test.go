@@ -23,6 +23,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	program := built.Path(t) // not the test binary: with cgo in it, it could not be confined
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -30,6 +31,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Values["samples"] = samples
 			home := filepath.Join(e.WorkDir, "home")
+			bin := filepath.Join(e.WorkDir, "bin")
+			if err := errors.Join(os.Mkdir(bin, 0o755), os.Symlink(program, filepath.Join(bin, "mooncite"))); err != nil {
+				return err
+			}
+			e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
 			e.Setenv("LANG", "C.UTF-8")

@@ -14,17 +14,27 @@ import (
 // version is set at build time.
 var version = "dev"
 
-// open builds the engine.
-func (p *program) open(ctx context.Context, o engine.Options) (*engine.Engine, error) {
+// open builds the engine in a process that is confined from then on. keep are
+// descriptors that were inherited on purpose.
+func (p *program) open(ctx context.Context, o engine.Options, keep ...int) (*engine.Engine, *guard, error) {
 	places, err := source.PlacesOf(p.env)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return engine.Open(ctx, places, o)
+	if err := engine.Prepare(places); err != nil {
+		return nil, nil, err
+	}
+	g, err := p.guard(places, true, keep...)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Prepared, o.Confinement = true, g.report()
+	e, err := engine.Open(ctx, places, o)
+	return e, g, err
 }
 
 // server shows an engine's tools over MCP, and those of learned memory when it is on.
-func server(e *engine.Engine, m *memory.Store) *mcpserve.Server {
+func server(e *engine.Engine, m *memory.Store, stale func() bool) *mcpserve.Server {
 	ops, instructions := e.Ops(), engine.Instructions
 	if m != nil {
 		ops, instructions = append(ops, m.Ops()...), instructions+"\n\n"+memory.Instructions
@@ -37,6 +47,7 @@ func server(e *engine.Engine, m *memory.Store) *mcpserve.Server {
 		Set:          op.NewSet(ops...),
 		Artifacts:    mcpserve.Artifacts{Scheme: "mooncite-result", Kind: "mooncite_result_artifact"},
 		Whole:        []string{"mooncite-pi"},
+		Stale:        stale,
 	})
 }
 

@@ -31,6 +31,10 @@ type conn struct {
 	frames chan frame
 	queue  []jsonrpc.Message // what is left of a batch; used by Read only
 
+	// For a handover; used by Read only, and after it has said that it is over.
+	left        *frame // what was not taken up
+	initialized bool
+
 	stop  chan struct{} // closed by Close
 	ended chan struct{} // closed when Read has said that the input is over
 	wake  chan struct{} // signals that a pending request was answered
@@ -38,9 +42,11 @@ type conn struct {
 	once, end sync.Once
 
 	// The two locks are never held together.
-	writing sync.Mutex // guards out
-	mu      sync.Mutex // guards pending and what it holds
+	writing sync.Mutex // guards out and mute
+	mute    bool       // another process speaks now
+	mu      sync.Mutex // guards what follows and what it holds
 	pending map[jsonrpc.ID]*pending
+	sending int // answers on their way out
 }
 
 var (
@@ -61,10 +67,18 @@ type batch struct {
 	answers [][]byte
 }
 
-func newConn(in io.Reader, out io.Writer, max int, drain time.Duration) *conn {
+// connOptions are how a conn reads.
+type connOptions struct {
+	max    int // bytes of a line
+	drain  time.Duration
+	stale  func() bool // see [Options.Stale]; may be nil
+	unread []byte      // comes before the input; its first line is never stale
+}
+
+func newConn(in io.Reader, out io.Writer, o connOptions) *conn {
 	c := &conn{
 		out:     out,
-		drain:   drain,
+		drain:   o.drain,
 		frames:  make(chan frame),
 		stop:    make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -72,7 +86,7 @@ func newConn(in io.Reader, out io.Writer, max int, drain time.Duration) *conn {
 		pending: map[jsonrpc.ID]*pending{},
 	}
 	// The reader of a real stdin cannot be interrupted; it ends with the process.
-	go readFrames(in, max, c.frames, c.stop)
+	go readFrames(in, o, c.frames, c.stop)
 	return c
 }
 
@@ -106,6 +120,10 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				c.settle()
 				return nil, c.over()
 			}
+			if f.stale {
+				c.handOver(ctx, f)
+				return nil, c.over()
+			}
 			c.accept(f)
 		}
 	}
@@ -135,7 +153,7 @@ func (c *conn) settle() {
 func (c *conn) working() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := 0
+	n := c.sending
 	for _, p := range c.pending {
 		if !p.stream {
 			n++
@@ -195,8 +213,11 @@ func (c *conn) track(m jsonrpc.Message, b *batch) bool {
 		return true
 	}
 	if !r.IsCall() {
-		if r.Method == "notifications/cancelled" {
+		switch r.Method {
+		case "notifications/cancelled":
 			c.cancelled(r.Params)
+		case "notifications/initialized":
+			c.initialized = true
 		}
 		return true
 	}
@@ -254,6 +275,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 		return c.send(data)
 	}
 	data := encodeResponse(resp)
+	defer c.sent()
 	if data = c.answered(resp.ID, data); data == nil {
 		return nil
 	}
@@ -280,17 +302,12 @@ func encodeResponse(r *jsonrpc.Response) []byte {
 func (c *conn) answered(id jsonrpc.ID, data []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sending++
 	p := c.pending[id]
 	if p == nil {
 		return data
 	}
 	delete(c.pending, id)
-	defer func() {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
-	}()
 	if p.cancelled {
 		data = nil
 	}
@@ -304,6 +321,17 @@ func (c *conn) answered(id jsonrpc.ID, data []byte) []byte {
 		return nil
 	}
 	return append(append([]byte{'['}, bytes.Join(p.batch.answers, []byte{','})...), ']')
+}
+
+// sent says that what answered gave is out.
+func (c *conn) sent() {
+	c.mu.Lock()
+	c.sending--
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
 }
 
 // reject answers what never became a request.
@@ -325,6 +353,9 @@ func failure(id json.RawMessage, code int, message string) []byte {
 func (c *conn) send(data []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	if c.mute {
+		return nil
+	}
 	_, err := c.out.Write(append(data, '\n'))
 	return err
 }

@@ -3,7 +3,7 @@
 // What it is: the adapter between an [op.Runner] and the protocol, and the only
 // package that imports the SDK. [New] gives a server without a transport; [Server.Serve]
 // runs one session over newline-delimited JSON, [Server.ServeStdio] over the
-// process's own streams.
+// process's own streams; [Server.Resume] goes on with one that another process began.
 //
 // What one may rely on: both eras are spoken on one pipe (server/discover and every
 // initialize revision, in any order, twice if need be); nothing a client sends ends
@@ -15,7 +15,8 @@
 // the fault's code (or, for arguments, with the sentence the protocol's users
 // expect) and whose structured content has code, message and hint. An answer longer
 // than MaxReply that is an [op.Fitter] is cut and its whole kept for ten minutes as a
-// resource.
+// resource. Where a session passes from one process to the next, every request is
+// answered once, by one of them, and nothing the client sent is lost.
 //
 // What it deliberately does not do: it decides nothing about permission, keeps no
 // state between calls except those whole answers, offers no prompts, sampling,

@@ -12,14 +12,31 @@ type frame struct {
 	line    []byte
 	tooLong bool // line is only its beginning
 	err     error
+
+	stale bool   // another process is to take this up, and
+	rest  []byte // all that came with it and after it
 }
 
 // readFrames sends the lines of in until it ends or stop is closed. A line longer
 // than max is passed over without being held in memory.
-func readFrames(in io.Reader, max int, to chan<- frame, stop <-chan struct{}) {
+//
+// Whether the process is stale is asked here, with a line in hand: nobody waits for
+// input then, and nothing of it can be lost.
+func readFrames(in io.Reader, o connOptions, to chan<- frame, stop <-chan struct{}) {
+	if len(o.unread) > 0 {
+		in = io.MultiReader(bytes.NewReader(o.unread), in)
+	}
 	r := bufio.NewReaderSize(in, 32<<10)
-	for {
-		f := nextFrame(r, max)
+	for first := len(o.unread) > 0; ; first = false {
+		f := nextFrame(r, o.max)
+		if o.stale != nil && !first && !f.tooLong && len(bytes.TrimSpace(f.line)) > 0 && o.stale() {
+			buffered, _ := r.Peek(r.Buffered())
+			select {
+			case to <- frame{stale: true, rest: append(f.line, buffered...)}:
+			case <-stop:
+			}
+			return
+		}
 		if f.err != nil && len(f.line) > 0 { // a last line without a newline
 			select {
 			case to <- frame{line: f.line, tooLong: f.tooLong}:

@@ -2,6 +2,7 @@ package mcpserve
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,6 +34,11 @@ type Options struct {
 	// Whole names clients (by clientInfo.name) that always get whole answers.
 	Whole []string
 
+	// Stale, when it is set, is asked before each message is taken up whether another
+	// process should do that. Then what runs is finished and [Server.Resume] returns. It
+	// is called by one goroutine.
+	Stale func() bool
+
 	Log *slog.Logger     // nil means none
 	Now func() time.Time // nil means time.Now
 }
@@ -45,6 +51,8 @@ type Server struct {
 	caps  *mcp.ServerCapabilities
 	keep  *shelf
 	slots chan struct{}
+
+	agreed sync.Map // of *mcp.ServerSession to the revision of its handshake
 }
 
 // New builds a server. It panics on what only a programmer can get wrong.

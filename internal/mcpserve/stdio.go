@@ -2,7 +2,6 @@ package mcpserve
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -13,31 +12,8 @@ import (
 // Serve runs one session until in ends or ctx is done, and returns within two
 // seconds of that. Handlers that ignore their cancelled context are left behind.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := newConn(in, out, s.opts.MaxFrame, s.opts.Drain)
-	defer c.Close()
-	session, err := s.sdk.Connect(ctx, c, nil)
-	if err != nil {
-		return fmt.Errorf("open session: %w", err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = session.Wait() // how a session ended is not a failure of ours
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-c.ended:
-	case <-ctx.Done():
-		c.Close()
-	}
-	t := time.NewTimer(linger)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-	}
-	return nil
+	_, err := s.Resume(ctx, nil, in, out)
+	return err
 }
 
 // ServeStdio serves the process's own streams until the input ends, the process is
@@ -45,6 +21,12 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // the real standard output: os.Stdout becomes standard error. A main that calls it
 // should return right after.
 func (s *Server) ServeStdio(ctx context.Context) error {
+	_, err := s.ResumeStdio(ctx, nil)
+	return err
+}
+
+// ResumeStdio is [Server.ServeStdio] as [Server.Resume] is [Server.Serve].
+func (s *Server) ResumeStdio(ctx context.Context, state []byte) (next []byte, err error) {
 	out := os.Stdout
 	os.Stdout = os.Stderr
 	// A reader that went away is an error of Write, not the sudden end of us. The
@@ -57,7 +39,7 @@ func (s *Server) ServeStdio(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go watchParent(ctx, cancel)
-	return s.Serve(ctx, os.Stdin, out)
+	return s.Resume(ctx, state, os.Stdin, out)
 }
 
 // parentPause is how often the parent is looked at. A client that dies usually

@@ -45,8 +45,10 @@ func (r *Root) WriteFileAtomic(name string, data []byte, perm fs.FileMode) error
 	return nil
 }
 
+// writeNew makes temp with exactly perm. The mode is set afterwards only where the umask
+// took something away: a confined process may not change modes.
 func writeNew(dir int, temp string, data []byte, perm fs.FileMode) error {
-	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(perm.Perm()))
 	if err != nil {
 		return err
 	}
@@ -55,7 +57,11 @@ func writeNew(dir int, temp string, data []byte, perm fs.FileMode) error {
 	if _, err := f.Write(data); err != nil {
 		return err
 	}
-	if err := f.Chmod(perm); err != nil {
+	info, err := StatFile(f)
+	if err == nil && info.Mode != uint32(perm.Perm()) {
+		err = f.Chmod(perm)
+	}
+	if err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

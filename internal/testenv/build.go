@@ -12,6 +12,7 @@ import (
 // variable of the test: it is built at most once a test run, without cgo.
 type Program struct {
 	Package string // import path or relative directory, as go build takes it
+	Tags    string // build tags, with commas
 
 	once sync.Once
 	path string
@@ -34,7 +35,7 @@ func (p *Program) Path(t testing.TB) string {
 			return
 		}
 		p.path = filepath.Join(dir, "program")
-		cmd := exec.Command("go", "build", "-o", p.path, p.Package)
+		cmd := exec.Command("go", "build", "-tags", p.Tags, "-o", p.path, p.Package)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		p.out, p.err = cmd.CombinedOutput()
 	})

@@ -31,6 +31,10 @@ type Options struct {
 	// means a quarter of a second, which is right where a request must be answered at once.
 	Patience time.Duration
 	Now      func() time.Time // nil means the clock
+	// Prepared says that [Prepare] was called.
+	Prepared bool
+	// Confinement is what the process that made the engine says of itself in status.
+	Confinement Confinement
 }
 
 // Engine answers recalls, inspections and status over one state directory. It is safe
@@ -48,6 +52,7 @@ type Engine struct {
 	generation generations
 	timings    timings
 	learned    func(context.Context) LearnedMemory // nil: switched off
+	confined   Confinement
 
 	stop context.CancelFunc // ends background work
 	work sync.WaitGroup     // of background work
@@ -87,15 +92,10 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	if o.Patience <= 0 {
 		o.Patience = recallBudget
 	}
-	if o, inside := places.StateInside(); inside {
-		return nil, fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, which are never written to", o).
-			WithHint("set MOONCITE_STATE_DIR to a directory outside every root, or take a registered one out with `mooncite source remove`; `mooncite source list` shows them")
-	}
-	if err := places.Housed(places.StateDir); err != nil {
-		return nil, err
-	}
-	if err := claim(places.StateDir); err != nil {
-		return nil, err
+	if !o.Prepared {
+		if err := Prepare(places); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := privdir.Open(places.StateDir, "the state directory")
 	if err != nil {
@@ -105,7 +105,7 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, batch: batchText, watched: map[watchKey]*watched{},
+	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, batch: batchText, confined: o.Confinement, watched: map[watchKey]*watched{},
 		last: lastRun{refresh: notRun, rebuild: notRun, at: evidence.NoTime}}
 	e.timings.now = o.Now
 	e.life, e.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -113,6 +113,19 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 		e.work.Go(func() { _ = e.Refresh(e.life, nil) }) // what goes wrong shows at the first request
 	}
 	return e, nil
+}
+
+// Prepare makes the state directory and marks it as mooncite's, as Open does. A process
+// that confines itself does it before, when it still may make directories.
+func Prepare(places source.Places) error {
+	if o, inside := places.StateInside(); inside {
+		return fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, which are never written to", o).
+			WithHint("set MOONCITE_STATE_DIR to a directory outside every root, or take a registered one out with `mooncite source remove`; `mooncite source list` shows them")
+	}
+	if err := places.Housed(places.StateDir); err != nil {
+		return err
+	}
+	return claim(places.StateDir)
 }
 
 // Close ends background work and closes the files. What was being read is read again
@@ -136,20 +149,20 @@ func claim(path string) error {
 		return err
 	}
 	defer dir.Close()
-	f, _, err := dir.Open(markerName)
-	if err == nil {
-		defer f.Close()
-		return checkMarker(f)
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return unreadableMarker(err)
+	marked, err := ours(dir)
+	if marked || err != nil {
+		return err
 	}
 	entries, _, err := dir.ReadDir(".")
 	if err != nil {
 		return fault.Wrap(evidence.CodeState, err, "the state directory cannot be read").WithHint("look at its permissions")
 	}
 	for _, en := range entries {
-		if en.Name != markerName && !isTemp(en.Name) {
+		if en.Name == markerName { // another process made it just now, and perhaps more
+			_, err := ours(dir)
+			return err
+		}
+		if !isTemp(en.Name) {
 			return foreignState()
 		}
 	}
@@ -157,6 +170,19 @@ func claim(path string) error {
 		return fault.Wrap(evidence.CodeState, err, "the state directory cannot be written").WithHint("look at the space and the permissions of the disk it is on")
 	}
 	return nil
+}
+
+// ours reports whether the directory has a marker; another program's is an error.
+func ours(dir *safefile.Root) (bool, error) {
+	f, _, err := dir.Open(markerName)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, unreadableMarker(err)
+	}
+	defer f.Close()
+	return true, checkMarker(f)
 }
 
 // checkMarker says whether a marker is mooncite's.

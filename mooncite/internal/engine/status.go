@@ -72,6 +72,13 @@ type Registrations struct {
 	ClaudeCode string `json:"claudeCode"`
 }
 
+// Confinement says what the kernel keeps this process from.
+type Confinement struct {
+	Level       string `json:"level" enum:"full|partial-landlock|no-landlock" doc:"How much access to files the kernel restricts."`
+	LandlockABI int    `json:"landlockAbi" doc:"0 where there is no Landlock."`
+	Seccomp     bool   `json:"seccomp" doc:"System calls are filtered: no socket, no other program."`
+}
+
 // ByOrigin is a count for each origin.
 type ByOrigin struct {
 	Pi      int64 `json:"pi"`
@@ -148,6 +155,7 @@ type StatusOut struct {
 	LastRebuildOutcome      string        `json:"lastRebuildOutcome" enum:"not_run|published|retained_last_good|unavailable"`
 	Forgotten               int           `json:"forgotten" doc:"Sessions and spans taken out with mooncite forget."`
 	Registrations           Registrations `json:"registrations"`
+	Confinement             Confinement   `json:"confinement"`
 	ResultDetail            *Detail       `json:"resultDetail,omitempty"`
 
 	LearnedMemory *LearnedMemory `json:"learnedMemory,omitempty" doc:"Only when the owner switched learned memory on."`
@@ -160,7 +168,7 @@ const statusBudget = 2 * time.Second
 func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 	out := StatusOut{SourceRoot: "authorized-conversation-sources", Generation: emptyGeneration, TrustState: fullVerified, Coverage: partial,
 		ErrorGroups: []ErrorGroup{}, Problems: []Problem{}, UnknownTypes: []UnknownType{},
-		Registrations: Registrations{Unavailable, Unavailable, Unavailable, Unavailable}}
+		Registrations: Registrations{Unavailable, Unavailable, Unavailable, Unavailable}, Confinement: e.confined}
 	f, err := e.fresh(ctx, statusBudget, false)
 	if err == nil {
 		err = e.read(ctx, f, func(v *view) error { out.fill(v); return nil })
@@ -358,6 +366,8 @@ func (o StatusOut) Text() string {
 	if o.LearnedMemory != nil {
 		b.WriteString(o.LearnedMemory.text())
 	}
+	f := &o.Confinement
+	fmt.Fprintf(&b, "Confinement: %s; Landlock ABI %d; system calls filtered: %t\n", f.Level, f.LandlockABI, f.Seccomp)
 	b.WriteString(detailText(o.ResultDetail))
 	b.WriteString(o.Next.text())
 	return b.String()

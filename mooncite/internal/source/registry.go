@@ -62,6 +62,9 @@ func (p Places) Registered() ([]Registration, error) {
 	return parseRegistry(data)
 }
 
+// RegistryPath is where sources.json is, or will be.
+func (p Places) RegistryPath() string { return filepath.Join(p.ConfigDir, registryName) }
+
 // Register adds a root to sources.json and reports whether it was not there yet. It must
 // be an existing directory that can be read, reached without a link, and must not overlap
 // the state directory. Adding what is there already changes nothing.

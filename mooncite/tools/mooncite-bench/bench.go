@@ -25,7 +25,7 @@ const (
 	goalRate      = 25.0  // MB of source bytes a second
 	goalPeak      = 128.0 // MiB
 	goalIndex     = 0.6   // index bytes to source bytes
-	goalStart     = 30 * time.Millisecond
+	goalStart     = 35 * time.Millisecond
 	goalInspect   = time.Millisecond
 	goalStatus    = 10 * time.Millisecond // up to 100 MB
 	goalAppend    = 30 * time.Millisecond // up to 100 MB
@@ -159,6 +159,7 @@ func (b *bench) size(ctx context.Context, dir string, mb int) error {
 	}{
 		{"cold rebuild", b.cold},
 		{"start", b.start},
+		{"cost of confinement", b.cost},
 		{"recall and inspect", b.questions},
 		{"append", b.growth},
 		{"pings during the first index", b.pings},
@@ -232,7 +233,11 @@ func (b *bench) rebuild(ctx context.Context, s *subject) (usage, error) {
 
 // open starts a server and opens the session.
 func (b *bench) open(ctx context.Context, s *subject) (*server, time.Duration, error) {
-	srv, err := serve(ctx, b.bin, s.place)
+	return open(ctx, b.bin, s.place)
+}
+
+func open(ctx context.Context, bin string, p place) (*server, time.Duration, error) {
+	srv, err := serve(ctx, bin, p)
 	if err != nil {
 		return nil, 0, err
 	}

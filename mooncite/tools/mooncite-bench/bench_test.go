@@ -56,7 +56,7 @@ func TestAgainstFakes(t *testing.T) {
 			"cold rebuild, source bytes":     `MB/s +>= 25 MB/s +\w+$`,
 			"cold rebuild, peak memory":      `\d+ MiB +<= 128 MiB +ok$`,
 			"index size to source bytes":     `0\.10 \(0\.1 MB\) +<= 0\.6 +ok$`,
-			"process start to initialize":    `<= 30ms +\w+$`,
+			"process start to initialize":    `<= 35ms +\w+$`,
 			"recall p50 of 200 queries":      `<= 1ms +\w+$`,
 			"recall p95":                     `<= 5ms +\w+$`,
 			"  miss p50":                     `no_match 20$`,

@@ -5,7 +5,7 @@
 // (the command line, and serve over stdio with JSON-RPC lines it writes itself), in
 // an isolated HOME, and prints a table: goal, measured value, ok or over.
 //
-//	mooncite-bench [-mb 10,100] [-bin bin/mooncite] [-dir DIR] [-seed N] [-soft] [-v]
+//	mooncite-bench [-mb 10,100] [-bin bin/mooncite] [-dir DIR] [-plain BIN] [-seed N] [-soft] [-v]
 //	mooncite-bench gen [-mb 10] [-seed N] [-only ORIGIN] HOME
 //
 // What one may rely on: nothing of the caller's environment reaches the program

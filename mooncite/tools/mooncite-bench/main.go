@@ -28,6 +28,7 @@ func main() {
 type options struct {
 	sizes   []int // in MB of 10^6 bytes, ascending
 	bin     string
+	plain   string // the same program without confinement; "" compares nothing
 	dir     string
 	seed    uint64
 	soft    bool
@@ -72,6 +73,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.SetOutput(stderr)
 	sizes := fs.String("mb", "10,100", "sizes of the histories to measure, in MB, with commas")
 	fs.StringVar(&o.bin, "bin", filepath.Join("bin", "mooncite"), "the program to measure")
+	fs.StringVar(&o.plain, "plain", "", "the same program built with the tag mooncite_unconfined, to compare with")
 	fs.StringVar(&o.dir, "dir", filepath.Join(cache, "localmcp-bench"), "where corpora are kept between runs")
 	fs.Uint64Var(&o.seed, "seed", corpus.Seed, "seed of the corpora")
 	fs.BoolVar(&o.soft, "soft", false, "exit 0 even when a goal is missed")
@@ -91,6 +93,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	if o.bin, err = filepath.Abs(o.bin); err != nil {
 		return o, err
+	}
+	if o.plain != "" {
+		if o.plain, err = filepath.Abs(o.plain); err != nil {
+			return o, err
+		}
 	}
 	if o.dir, err = filepath.Abs(o.dir); err != nil {
 		return o, err

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"strings"
+
+	"localmcp/internal/confine"
+	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/source"
+)
+
+// A guard is the confinement of this process, which is about to read histories.
+type guard struct {
+	places source.Places
+	roots  []string // what is authorized, there or not
+	state  confine.State
+	seen   map[string]any // by the last look
+}
+
+// readable is what a process needs besides histories and state.
+var readable = []string{"/proc/self", "/dev/null", "/dev/urandom", "/etc/localtime", "/usr/share/zoneinfo"}
+
+// guard takes away from this process, for good, what it does not need to read the roots as
+// they are now, and tries whether it is gone. With state it may also write there. No
+// history was opened before.
+func (p *program) guard(places source.Places, state bool, keep ...int) (*guard, error) {
+	g := &guard{places: places}
+	if unconfined {
+		return g, nil
+	}
+	policy := confine.Policy{System: append([]string{places.ConfigDir}, readable...)}
+	for _, r := range places.Resolve().Roots {
+		g.roots = append(g.roots, r.Dir)
+		if r.State == source.Usable {
+			policy.Read = append(policy.Read, r.Dir)
+		}
+	}
+	if state {
+		policy.Write = []string{places.StateDir}
+	}
+	var err error
+	if g.state, err = confine.Self(policy, keep...); err != nil {
+		return nil, err
+	}
+	return g, confine.Verify(g.state, g.trial(p.env["HOME"]))
+}
+
+// trial is what must be out of reach: what everybody has, and what is in no root.
+func (g *guard) trial(home string) confine.Trial {
+	t := confine.Trial{}
+	for _, path := range []string{"/", "/etc/passwd", home} {
+		if !g.reaches(path) {
+			t.Outside = append(t.Outside, path)
+		}
+	}
+	for _, path := range g.roots {
+		if _, held := g.state.Held[path]; held {
+			t.Sources = append(t.Sources, path)
+		}
+	}
+	return t
+}
+
+// reaches reports whether a path lies in what may be read.
+func (g *guard) reaches(path string) bool {
+	for dir := range g.state.Held {
+		if path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// stale reports whether the roots are others than those the process may read: one came,
+// went, or is another directory now. A root that is only gone for a while changes nothing.
+// It is asked at every request, so it looks closely only where something moved.
+func (g *guard) stale() bool {
+	if unconfined {
+		return false
+	}
+	now := g.look()
+	if maps.Equal(now, g.seen) {
+		return false
+	}
+	if g.outgrown() {
+		return true
+	}
+	g.seen = now
+	return false
+}
+
+// look takes what tells of a change: which directories the roots' names lead to, and the
+// state of sources.json.
+func (g *guard) look() map[string]any {
+	seen := map[string]any{}
+	for _, path := range g.roots {
+		if id, err := confine.Identify(path, false); err == nil {
+			seen[path] = id
+		}
+	}
+	if id, err := confine.Identify(g.places.ConfigDir, true); err == nil {
+		seen[g.places.ConfigDir] = id
+	}
+	registry := g.places.RegistryPath()
+	if info, err := os.Lstat(registry); err == nil {
+		seen[registry] = [2]int64{info.ModTime().UnixNano(), info.Size()}
+	}
+	return seen
+}
+
+// outgrown compares what the roots are now with what there are rules for.
+func (g *guard) outgrown() bool {
+	if g.changed(g.places.ConfigDir, true) {
+		return true
+	}
+	authorized := map[string]bool{}
+	for _, r := range g.places.Resolve().Roots {
+		authorized[r.Dir] = true
+		if r.State == source.Usable && g.changed(r.Dir, false) {
+			return true
+		}
+	}
+	for _, path := range g.roots {
+		if !authorized[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// changed reports whether a path leads to something else than what a rule stands for.
+func (g *guard) changed(path string, links bool) bool {
+	now, err := confine.Identify(path, links)
+	if err != nil {
+		return false // nothing is there that could be read
+	}
+	held, there := g.state.Held[path]
+	return !there || now != held
+}
+
+// report is what status says.
+func (g *guard) report() engine.Confinement {
+	return engine.Confinement{Level: string(g.state.Level), LandlockABI: g.state.LandlockABI, Seccomp: g.state.Seccomp}
+}

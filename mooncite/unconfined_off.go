@@ -1,0 +1,6 @@
+//go:build !mooncite_unconfined
+
+package main
+
+// unconfined is true only in a build that measures what confinement costs.
+const unconfined = false

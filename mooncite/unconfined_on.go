@@ -1,0 +1,5 @@
+//go:build mooncite_unconfined
+
+package main
+
+const unconfined = true
