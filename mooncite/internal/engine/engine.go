@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"localmcp/internal/confine"
 	"localmcp/internal/fault"
 	"localmcp/internal/privdir"
 	"localmcp/internal/safefile"
@@ -91,6 +92,9 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	}
 	if o.Patience <= 0 {
 		o.Patience = recallBudget
+	}
+	if o.Confinement == (Confinement{}) {
+		o.Confinement.Level = string(confine.None)
 	}
 	if !o.Prepared {
 		if err := Prepare(places); err != nil {

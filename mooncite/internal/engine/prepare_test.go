@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -35,5 +36,26 @@ func TestPrepareAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
+	}
+}
+
+// Status says what it was told of the process, and of one that is not confined that.
+func TestStatusSaysConfinement(t *testing.T) {
+	t.Parallel()
+	full := engine.Confinement{Level: "full", LandlockABI: 7, Seccomp: true}
+	for given, want := range map[engine.Confinement]engine.Confinement{
+		full: full,
+		{}:   {Level: "no-landlock"},
+	} {
+		w := newWorld(t)
+		e, err := engine.Open(t.Context(), w.places(), engine.Options{Confinement: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		st, err := e.Status(t.Context())
+		if err != nil || st.Confinement != want || !strings.Contains(st.Text(), "\nConfinement: "+want.Level+"; ") {
+			t.Errorf("%v %s", err, st.Text())
+		}
 	}
 }

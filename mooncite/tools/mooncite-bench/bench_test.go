@@ -110,6 +110,32 @@ func TestAgainstFakes(t *testing.T) {
 	}
 }
 
+// The same program twice: the rows are there, and say little.
+func TestCost(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(t.TempDir(), "good")
+	if err := os.Symlink(self, plain); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := measure(t, t.TempDir(), "good", "-soft", "-plain", plain)
+	if code != 0 {
+		t.Errorf("exit status %d: %s\n%s", code, errs, out)
+	}
+	for what, end := range map[string]string{
+		"confined rebuild, CPU":                     `without .* <= 5 % +(ok|over)$`,
+		"confined serve and 200 recalls, CPU":       `without .* <= 5 % +(ok|over)$`,
+		"confined recall, on the command line, CPU": `without .* <= 5 % +(ok|over)$`,
+		"start to initialize, confined and not":     `ms, without .* ms$`,
+	} {
+		if l := line(t, out, what); !regexp.MustCompile(end).MatchString(l) {
+			t.Errorf("row %q does not end with %s", l, end)
+		}
+	}
+}
+
 func TestWrongCalls(t *testing.T) {
 	for _, args := range [][]string{
 		{"-mb", "0"}, {"-mb", "100,10"}, {"-mb", "x"}, {"-bin", "does/not/exist"}, {"-bin", ".", "surplus"}, {"-unknown"},

@@ -84,16 +84,20 @@ func try() {
 	fail(json.NewDecoder(strings.NewReader(os.Args[2])).Decode(&j))
 	// Threads that are there before, each busy in a system call of its own.
 	var pipes [][2]int
+	var begun sync.WaitGroup
 	for range j.Threads {
 		var p [2]int
 		fail(syscall.Pipe2(p[:], syscall.O_CLOEXEC))
 		pipes = append(pipes, p)
+		begun.Add(1)
 		go func() {
 			runtime.LockOSThread()
+			begun.Done()
 			var b [1]byte
 			syscall.Read(p[0], b[:])
 		}()
 	}
+	begun.Wait()
 	time.Sleep(20 * time.Millisecond)
 	var f found
 	state, err := confine.Self(j.Policy)
