@@ -445,13 +445,17 @@ func (p *claudeParser) Record(r *Record, emit func(*Record, *Entry) error) error
 	boundary := m.kind == "system" && m.subtype == "compact_boundary"
 	if boundary || m.kind == "user" && m.summary {
 		p.s.Compaction = r.Line
+		p.tree.doubt(m.id)
 	}
-	if boundary && p.tree.find(parent) < outside {
-		parent = p.tree.leaf // a compaction never cuts the branch
+	if boundary {
+		parent = p.tree.goingOn(parent)
 	}
 	e, ok := m.entry(r)
 	at := p.tree.add(m.id, parent, node{group: m.group, side: m.side(), sub: m.sub && !claudeSubagent(p.file)})
 	if len(p.s.Queue)+len(p.s.Removed) > 0 {
+		if p.tree.oldNames.has(m.id) {
+			return ErrRestart // perhaps a turn from before, which settles nothing
+		}
 		if err := p.settle(m.kind, &e, emit); err != nil {
 			return err
 		}

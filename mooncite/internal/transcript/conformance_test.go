@@ -310,30 +310,6 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// Appends that reach back behind what a saved state remembers.
-func TestResumeReachesBack(t *testing.T) {
-	codexFile := File{Origin: evidence.Codex, Rel: "2031/rollout-a.jsonl"}
-	for name, c := range map[string]struct {
-		file  File
-		lines []string
-	}{
-		"rollback while the directory is unknown": {codexFile, []string{
-			`{"type":"session_meta","payload":{"id":"abc"}}`, cxUser, cxUndo, strings.Replace(cxUser, "asked", "asked better", 1),
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			data := []byte(strings.Join(c.lines, "\n") + "\n")
-			whole, err := read(c.file, data, Position{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, cut := range boundaries(data) {
-				checkResume(t, c.file, data, cut, whole)
-			}
-		})
-	}
-}
-
 func checkResume(tb testing.TB, f File, data []byte, cut int, whole reading) {
 	tb.Helper()
 	head, err := read(f, data[:cut], Position{}, nil)

@@ -314,6 +314,12 @@ func (p *piParser) Record(r *Record, emit func(*Record, *Entry) error) error {
 	}
 	parent := m.parent
 	if parent == "" && p.s.Linear {
+		if m.hasID {
+			p.tree.doubt(m.id)
+		}
+		if p.tree.relabel {
+			return ErrRestart // the leaf, which is to be the parent, may be another one
+		}
 		parent = p.tree.leaf
 		m.entry.Parent = parent
 	}
@@ -321,10 +327,13 @@ func (p *piParser) Record(r *Record, emit func(*Record, *Entry) error) error {
 	switch m.kind {
 	case "compaction":
 		p.s.Compaction = r.Line
+		p.tree.doubt(m.id)
 	case "session_info":
 		p.title(raw.member("name"))
+		p.tree.doubt(m.id)
 	case "title_change":
 		p.title(raw.member("title"))
+		p.tree.doubt(m.id)
 	}
 	if m.entry.Spans = m.spans(); len(m.entry.Spans) == 0 {
 		return nil

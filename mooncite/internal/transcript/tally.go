@@ -43,7 +43,7 @@ func (t *tally) unknown(name string) {
 
 // stateVersion changes when a saved state of an earlier program would be read
 // wrongly; such a state means reading the file anew.
-const stateVersion = 1
+const stateVersion = 2
 
 // saveState and loadState keep a parser's state. They are not on the hot path.
 func saveState(s any) []byte {
