@@ -46,6 +46,7 @@ type claudeParser struct {
 	file   File
 	tree   tree
 	s      claudeState
+	held   int    // size of all held turns
 	rawCwd string // the cwd member read last, to know when it changes
 }
 
@@ -64,21 +65,36 @@ type claudeState struct {
 
 // A heldTurn is text typed while the model was busy. It is cited only when it was
 // taken out of the queue and did not become a user record or an attachment by the
-// time the model speaks again.
+// time the model speaks again. The zero value is a place in the queue without text.
 type heldTurn struct {
 	Given   bool            `json:"given,omitempty"` // to emit, by an earlier Finish
-	Line    int64           `json:"line"`
-	Start   int64           `json:"start"`
-	End     int64           `json:"end"`
-	Digest  evidence.Digest `json:"digest"`
-	Project string          `json:"project"`
-	Entry   Entry           `json:"entry"`
+	Line    int64           `json:"line,omitempty"`
+	Start   int64           `json:"start,omitempty"`
+	End     int64           `json:"end,omitempty"`
+	Digest  evidence.Digest `json:"digest,omitzero"`
+	Project string          `json:"project,omitempty"`
+	Entry   Entry           `json:"entry,omitzero"`
 }
 
+// Bounds of what is held. A turn beyond them is cited at once, though it may come
+// again as a record of its own: rather twice than never.
 const (
-	maxHeld      = 64      // turns held at once
-	maxHeldBytes = 8 << 10 // text a state carries for them
+	maxHeld      = 256 << 10 // bytes, see size
+	maxHeldState = 8 << 10   // the same, for a state to be saved
+	maxQueue     = 256       // places, those of turns without text too
 )
+
+// size is about what it takes to hold a turn, in memory or in a state.
+func (h *heldTurn) size() int {
+	if len(h.Entry.Spans) == 0 {
+		return 0
+	}
+	n := 400
+	for i := range h.Entry.Spans {
+		n += 80 + len(h.Entry.Spans[i].Text)
+	}
+	return n
+}
 
 func openClaude(f File, state []byte) (Parser, error) {
 	if !evidence.IsIdentifier(claudeSession(f)) {
@@ -95,6 +111,11 @@ func openClaude(f File, state []byte) (Parser, error) {
 	}
 	p.s.Version = stateVersion
 	p.tree = newTree(p.s.Tree)
+	for _, list := range [][]heldTurn{p.s.Queue, p.s.Removed} {
+		for i := range list {
+			p.held += list[i].size()
+		}
+	}
 	return p, nil
 }
 
@@ -452,9 +473,9 @@ func (p *claudeParser) Record(r *Record, emit func(*Record, *Entry) error) error
 	}
 	e, ok := m.entry(r)
 	at := p.tree.add(m.id, parent, node{group: m.group, side: m.side(), sub: m.sub && !claudeSubagent(p.file)})
-	if len(p.s.Queue)+len(p.s.Removed) > 0 {
-		if p.tree.oldNames.has(m.id) {
-			return ErrRestart // perhaps a turn from before, which settles nothing
+	if p.held > 0 {
+		if p.tree.relabel {
+			return ErrRestart // a record may have come again, which settles nothing
 		}
 		if err := p.settle(m.kind, &e, emit); err != nil {
 			return err
@@ -531,7 +552,7 @@ func (p *claudeParser) loose(r *Record, m *claudeRecord, emit func(*Record, *Ent
 			return p.give(r, &e, false, -1, emit)
 		}
 	case "queue-operation":
-		p.queue(r, m)
+		return p.queue(r, m, emit)
 	default:
 		if claudeKnown(m.kind) == notKnown {
 			p.unknown(m.kind)
@@ -541,37 +562,74 @@ func (p *claudeParser) loose(r *Record, m *claudeRecord, emit func(*Record, *Ent
 }
 
 // queue follows what is typed while the model is busy.
-func (p *claudeParser) queue(r *Record, m *claudeRecord) {
-	n := 0
+func (p *claudeParser) queue(r *Record, m *claudeRecord, emit func(*Record, *Entry) error) error {
 	switch op := m.raw.member("operation"); {
 	case op.is("enqueue"):
-		e, ok := m.entry(r)
-		if !ok || len(p.s.Queue) >= maxHeld {
-			e = Entry{} // it only holds the place of something without text
+		var h heldTurn
+		if e, ok := m.entry(r); ok {
+			h = heldTurn{Line: r.Line, Start: r.Start, End: r.End, Digest: r.Digest, Project: p.s.Project, Entry: e}
 		}
-		p.s.Queue = append(p.s.Queue, heldTurn{Line: r.Line, Start: r.Start, End: r.End, Digest: r.Digest, Project: p.s.Project, Entry: e})
-		if len(p.s.Queue) > 4*maxHeld {
-			p.s.Queue = p.s.Queue[1:]
-		}
+		return p.enqueue(h, emit)
 	case op.is("dequeue"):
-		if len(p.s.Queue) > 0 {
-			p.s.Queue = p.s.Queue[1:]
-		}
+		p.dequeue()
 	case op.is("remove"):
-		n = 1
-	case op.is("popAll"):
-		n = len(p.s.Queue)
-	}
-	for ; n > 0 && len(p.s.Queue) > 0; n-- {
 		at := 0
 		if text := m.raw.member("content").str(); text != "" {
 			at = max(0, slices.IndexFunc(p.s.Queue, func(h heldTurn) bool { return h.says(text) }))
 		}
-		if h := p.s.Queue[at]; len(h.Entry.Spans) > 0 {
+		p.remove(at, at+1)
+	case op.is("popAll"):
+		p.remove(0, len(p.s.Queue))
+	}
+	return nil
+}
+
+// enqueue holds a turn. Of one that cannot be held the place is kept, because places
+// are counted.
+func (p *claudeParser) enqueue(h heldTurn, emit func(*Record, *Entry) error) error {
+	if n := h.size(); p.held+n <= maxHeld {
+		p.held += n
+		for i := range h.Entry.Spans { // which may be small parts of a large text
+			h.Entry.Spans[i].Text = strings.Clone(h.Entry.Spans[i].Text)
+		}
+	} else {
+		if err := p.cite(&h, emit); err != nil {
+			return err
+		}
+		h = heldTurn{}
+	}
+	p.s.Queue = append(p.s.Queue, h)
+	if len(p.s.Queue) <= maxQueue {
+		return nil
+	}
+	h = p.s.Queue[0]
+	p.dequeue()
+	return p.cite(&h, emit)
+}
+
+// dequeue drops the oldest turn of the queue.
+func (p *claudeParser) dequeue() {
+	if len(p.s.Queue) > 0 {
+		p.drop(&p.s.Queue[0])
+		p.s.Queue = p.s.Queue[1:]
+	}
+}
+
+// drop lets go of a turn and leaves its place.
+func (p *claudeParser) drop(h *heldTurn) {
+	p.held -= h.size()
+	*h = heldTurn{}
+}
+
+// remove takes the turns from i up to j out of the queue, as far as they are there.
+func (p *claudeParser) remove(i, j int) {
+	i, j = min(i, len(p.s.Queue)), min(j, len(p.s.Queue))
+	for _, h := range p.s.Queue[i:j] {
+		if len(h.Entry.Spans) > 0 {
 			p.s.Removed = append(p.s.Removed, h)
 		}
-		p.s.Queue = slices.Delete(p.s.Queue, at, at+1)
 	}
+	p.s.Queue = slices.Delete(p.s.Queue, i, j)
 }
 
 func (h *heldTurn) says(text string) bool {
@@ -592,12 +650,13 @@ func (p *claudeParser) settle(kind string, e *Entry, emit func(*Record, *Entry) 
 		if p.s.Removed[i].Given {
 			return ErrRestart
 		}
+		p.drop(&p.s.Removed[i])
 		p.s.Removed = slices.Delete(p.s.Removed, i, i+1)
 		return nil
 	}
 	for i := range p.s.Queue {
 		if p.s.Queue[i].says(text) {
-			p.s.Queue[i].Entry = Entry{}
+			p.drop(&p.s.Queue[i])
 			return nil
 		}
 	}
@@ -608,23 +667,32 @@ func (p *claudeParser) settle(kind string, e *Entry, emit func(*Record, *Entry) 
 // still show that one of them was sent after all.
 func (p *claudeParser) release(keep bool, emit func(*Record, *Entry) error) error {
 	for i := range p.s.Removed {
-		h := &p.s.Removed[i]
-		if h.Given {
-			continue
-		}
-		h.Given = true
-		p.n.Eligible++
-		e := h.Entry
-		e.Project = h.Project
-		r := Record{Line: h.Line, Start: h.Start, End: h.End, Digest: h.Digest}
-		if err := p.give(&r, &e, false, -1, emit); err != nil {
-			return err
+		if h := &p.s.Removed[i]; !h.Given {
+			h.Given = true
+			if err := p.cite(h, emit); err != nil {
+				return err
+			}
 		}
 	}
 	if !keep {
+		for i := range p.s.Removed {
+			p.drop(&p.s.Removed[i])
+		}
 		p.s.Removed = nil
 	}
 	return nil
+}
+
+// cite emits a turn that is held.
+func (p *claudeParser) cite(h *heldTurn, emit func(*Record, *Entry) error) error {
+	if len(h.Entry.Spans) == 0 {
+		return nil
+	}
+	p.n.Eligible++
+	e := h.Entry
+	e.Project = h.Project
+	r := Record{Line: h.Line, Start: h.Start, End: h.End, Digest: h.Digest}
+	return p.give(&r, &e, false, -1, emit)
 }
 
 func (p *claudeParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
@@ -634,13 +702,7 @@ func (p *claudeParser) Finish(emit func(*Record, *Entry) error) (Result, error) 
 	}
 	res.OffBranch, res.Relabel = p.tree.labels()
 	p.s.Tree = p.tree.state()
-	held := 0
-	for _, h := range slices.Concat(p.s.Queue, p.s.Removed) {
-		for _, s := range h.Entry.Spans {
-			held += len(s.Text)
-		}
-	}
-	if held <= maxHeldBytes && len(p.s.Queue)+len(p.s.Removed) <= maxHeld {
+	if p.held <= maxHeldState {
 		res.State = saveState(&p.s)
 	}
 	res.Counts = p.n

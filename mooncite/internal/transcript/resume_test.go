@@ -425,11 +425,27 @@ func TestResumeReachesBack(t *testing.T) {
 			said("u1", ""), said("u2", "u1"), said("u1", ""), answered("a1", "u2", "m1"),
 			strings.Replace(said("r1", "u1"), `"words"`, `[{"type":"tool_result","content":"words"}]`, 1),
 		}},
+		"more turns typed than are held": {claudeFile, manyTyped()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkStory(t, c.file, c.lines, 128)
 		})
 	}
+}
+
+// manyTyped is a queue that is too full, with turns taken out and sent after all.
+func manyTyped() (lines []string) {
+	text := func(i int) string { return fmt.Sprint("turn ", i, strings.Repeat("x", 5000)) }
+	for i := range 60 {
+		lines = append(lines, typed("enqueue", text(i)))
+		switch i % 5 {
+		case 1:
+			lines = append(lines, typed("remove", text(i)))
+		case 3:
+			lines = append(lines, strings.Replace(said(fmt.Sprint("u", i), ""), "words", text(i-2), 1))
+		}
+	}
+	return append(lines, typed("popAll", ""), answered("a", "", "m"))
 }
 
 // said and answered are lines of Claude Code.
