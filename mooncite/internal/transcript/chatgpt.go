@@ -68,31 +68,23 @@ func decodeChatGPT(_ File, r *Record) ([]Entry, error) {
 
 // A chatgptParser reads the conversations of one export file.
 type chatgptParser struct {
-	counts Counts
-	skip   func(*Record) bool
-	seed   maphash.Seed
-	seen   map[uint64]struct{} // message ids of the file
-	good   int64               // conversations, read or skipped
-	info   Info
+	tally
+	skip func(*Record) bool
+	seed maphash.Seed
+	seen map[uint64]struct{} // message ids of the file
+	good int64               // conversations, read or skipped
+	info Info
 }
 
 // SetSkip says which conversations are passed over.
 func (p *chatgptParser) SetSkip(skip func(*Record) bool) { p.skip = skip }
 
 // Damaged counts what holds no conversation.
-func (p *chatgptParser) Damaged(line, start, n int64, oversized bool) {
-	p.counts.Skipped++
-	if oversized {
-		p.counts.Oversized++
-		return
-	}
-	p.counts.Malformed++
-	p.counts.Errors++
-}
+func (p *chatgptParser) Damaged(_, _, _ int64, oversized bool) { p.damaged(oversized) }
 
 // Record takes the next conversation.
 func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) error {
-	p.counts.Records++
+	p.n.Records++
 	if p.skip != nil && p.skip(r) {
 		p.good++
 		p.info = Info{}
@@ -100,30 +92,22 @@ func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) erro
 	}
 	c := readChat(r.Bytes)
 	if c.fault {
-		p.counts.Skipped++
-		p.counts.Malformed++
-		p.counts.Errors++
+		p.malformed()
 		return nil
 	}
 	p.good++
-	p.counts.Records += int64(len(c.nodes))
+	p.n.Records += int64(len(c.nodes))
 	r.Parts = 1 + int64(len(c.nodes))
-	for name, n := range c.unknown {
-		if p.counts.Unknown == nil {
-			p.counts.Unknown = map[string]int64{}
-		}
-		if _, ok := p.counts.Unknown[name]; ok || len(p.counts.Unknown) < 64 {
-			p.counts.Unknown[name] += n
-		}
+	for _, name := range c.unknown {
+		p.unknown(name)
 	}
 	entries := c.entries()
 	p.info = Info{Session: c.id, Project: c.project(), Title: c.title, LastEntry: c.leaf}
 	for _, e := range entries {
-		p.counts.Eligible++
+		p.n.Eligible++
 		key := maphash.String(p.seed, e.ID)
 		if _, ok := p.seen[key]; ok {
-			p.counts.Skipped++
-			p.counts.Errors++
+			p.duplicate()
 			continue
 		}
 		p.seen[key] = struct{}{}
@@ -137,10 +121,10 @@ func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) erro
 // Finish gives the result. Only a file of one conversation has a session of its
 // own; the entries of others carry theirs.
 func (p *chatgptParser) Finish(func(*Record, *Entry) error) (Result, error) {
-	if p.good == 0 && p.counts.Records > 0 {
+	if p.good == 0 && p.n.Records > 0 {
 		return Result{}, &ErrUnsupported{Reason: "objects, but none is a conversation"}
 	}
-	res := Result{Counts: p.counts}
+	res := Result{Counts: p.n}
 	if p.good == 1 {
 		res.Info = p.info
 	}
@@ -156,9 +140,9 @@ var (
 type chat struct {
 	id, title, current string
 	nodes              []chatNode
-	unknown            map[string]int64
-	leaf               string // id of the last entry of the current branch
-	fault              bool   // not a conversation
+	unknown            []string // content types, one for each message of an unknown one
+	leaf               string   // id of the last entry of the current branch
+	fault              bool     // not a conversation
 }
 
 // A chatNode is one node of the mapping.
@@ -435,12 +419,7 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		context(m.modelContext)
 	case "thoughts", "reasoning_recap", "super_widget", "app_pairing_content":
 	default:
-		if c.unknown == nil {
-			c.unknown = map[string]int64{}
-		}
-		if _, ok := c.unknown[kind]; ok || len(c.unknown) < 64 {
-			c.unknown[kind]++
-		}
+		c.unknown = append(c.unknown, kind)
 	}
 	if isObject(m.contextData) {
 		if vs, more, ok := stringsIn(m.contextData, evidence.MaxToolInputs, func(s string) bool { return s != "" }); ok {

@@ -58,17 +58,17 @@ const (
 // A codexParser reads one rollout. Entries leave in file order: what stands behind
 // an undecided message waits with it.
 type codexParser struct {
-	file   File
-	shape  Shape
-	counts Counts
+	tally
+	file  File
+	shape Shape
 
 	line      codexLine
 	known     bool // a record of a known era was met
 	lastLine  int64
 	lineIDs   []uint64        // records of that line, for two on one line that are the same
 	lineSet   map[uint64]bool // the same, when they are many
-	damaged   bool
-	seq       int64 // records so far
+	torn      bool            // a damaged line was met
+	seq       int64           // records so far
 	name      string
 	fileID    string // thread id in the file name, or ""
 	session   string // "" until told or needed
@@ -191,14 +191,8 @@ func uuidTime(s string) int64 {
 // Damaged counts what holds no record.
 func (p *codexParser) Damaged(line, start, n int64, oversized bool) {
 	p.onLine(line)
-	p.damaged = true
-	p.counts.Skipped++
-	if oversized {
-		p.counts.Oversized++
-		return
-	}
-	p.counts.Malformed++
-	p.counts.Errors++
+	p.torn = true
+	p.damaged(oversized)
 }
 
 func (p *codexParser) onLine(line int64) {
@@ -212,13 +206,11 @@ func (p *codexParser) onLine(line int64) {
 func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error {
 	p.onLine(r.Line)
 	if !parseCodex(r.Bytes, &p.line) {
-		p.damaged = true
-		p.counts.Skipped++
-		p.counts.Malformed++
-		p.counts.Errors++
+		p.torn = true
+		p.malformed()
 		return nil
 	}
-	p.counts.Records++
+	p.n.Records++
 	p.seq++
 	e := readCodex(&p.line, r)
 	if e.note == cxUnknown {
@@ -266,10 +258,9 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	if e.ID == "" {
 		return p.release(emit)
 	}
-	p.counts.Eligible++
+	p.n.Eligible++
 	if p.seen(binary.BigEndian.Uint64(r.Digest[:])) {
-		p.counts.Skipped++
-		p.counts.Errors++
+		p.duplicate()
 		return p.release(emit)
 	}
 	e.Copy = p.copying && !p.copyDone
@@ -317,21 +308,6 @@ func (p *codexParser) seen(sum uint64) bool {
 	return false
 }
 
-func (p *codexParser) unknown(name string) {
-	if name == "" {
-		name = "(none)"
-	}
-	if len(name) > evidence.MaxKind {
-		name = strings.ToValidUTF8(name[:evidence.MaxKind], "")
-	}
-	if p.counts.Unknown == nil {
-		p.counts.Unknown = map[string]int64{}
-	}
-	if _, ok := p.counts.Unknown[name]; ok || len(p.counts.Unknown) < 64 {
-		p.counts.Unknown[name]++
-	}
-}
-
 // meta takes a header. The first one is the file's own; a later one with another
 // id belongs to the thread this one was copied from. It reports whether it was the
 // file's own.
@@ -347,7 +323,7 @@ func (p *codexParser) meta(e *codexEntry) bool {
 		}
 	}
 	// A file that lost its own header may begin with the parent's: then the name knows better.
-	if p.header || p.session != "" && id != p.session || p.session == "" && p.damaged && p.fileID != "" && id != p.fileID {
+	if p.header || p.session != "" && id != p.session || p.session == "" && p.torn && p.fileID != "" && id != p.fileID {
 		if id != p.id() && !p.copyDone {
 			p.copying = true
 			if p.ownTime == 0 {
@@ -598,7 +574,7 @@ func (p *codexParser) rollback(n int64) {
 
 // Finish emits what waits and gives the file's result.
 func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
-	if p.counts.Records > 0 && !p.known {
+	if p.n.Records > 0 && !p.known {
 		return Result{}, &ErrUnsupported{Reason: "no record of a known Codex format"}
 	}
 	given := p.cwdGiven
@@ -622,7 +598,7 @@ func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 			Session: p.id(), Project: p.projectID(), Subagent: p.subagent, Parent: p.parent, Title: p.title,
 			LastEntry: p.last.id(), CompactionLine: p.compacted,
 		},
-		Counts:    p.counts,
+		Counts:    p.n,
 		OffBranch: p.off,
 		Relabel:   p.relabel,
 	}
@@ -683,7 +659,7 @@ func (p *codexParser) save() []byte {
 }
 
 func (p *codexParser) flags() []*bool {
-	return []*bool{&p.known, &p.damaged, &p.header, &p.cwdGiven, &p.paginated, &p.subagent, &p.copying, &p.copyDone, &p.cwdEarly}
+	return []*bool{&p.known, &p.torn, &p.header, &p.cwdGiven, &p.paginated, &p.subagent, &p.copying, &p.copyDone, &p.cwdEarly}
 }
 
 func (p *codexParser) numbers() []*int64 {

@@ -361,17 +361,6 @@ func (p *piParser) title(v value) {
 	}
 }
 
-// clip cuts s to at most n bytes without breaking a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n]
-}
-
 // header takes the session record. Only the first one counts: a later one was
 // copied from somewhere else.
 func (p *piParser) header(raw value) {
