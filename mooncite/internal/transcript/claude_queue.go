@@ -53,7 +53,7 @@ func (p *claudeParser) queue(r *Record, m *claudeRecord, emit func(*Record, *Ent
 		p.dequeue()
 	case op.is("remove"):
 		at := 0
-		if text := m.raw.member("content").str(); text != "" {
+		if text := strings.TrimSpace(m.raw.member("content").str()); text != "" {
 			at = max(0, slices.IndexFunc(p.s.Queue, func(h heldTurn) bool { return h.says(text) }))
 		}
 		p.remove(at, at+1)
@@ -111,8 +111,9 @@ func (p *claudeParser) remove(i, j int) {
 	p.s.Queue = slices.Delete(p.s.Queue, i, j)
 }
 
+// says reports whether a turn is that text, which has no white space around it.
 func (h *heldTurn) says(text string) bool {
-	return len(h.Entry.Spans) > 0 && strings.TrimSpace(h.Entry.Spans[0].Text) == strings.TrimSpace(text)
+	return len(h.Entry.Spans) > 0 && strings.TrimSpace(h.Entry.Spans[0].Text) == text
 }
 
 // settle compares held turns with the next turn of the conversation: what comes
@@ -124,7 +125,7 @@ func (p *claudeParser) settle(kind string, e *Entry, emit func(*Record, *Entry) 
 	if len(e.Spans) == 0 || kind != "user" && kind != "attachment" {
 		return nil
 	}
-	text := e.Spans[0].Text
+	text := strings.TrimSpace(e.Spans[0].Text)
 	if i := slices.IndexFunc(p.s.Removed, func(h heldTurn) bool { return h.says(text) }); i >= 0 {
 		if p.s.Removed[i].Given {
 			return ErrRestart

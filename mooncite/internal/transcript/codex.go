@@ -65,7 +65,7 @@ type codexParser struct {
 	line      codexLine
 	known     bool // a record of a known era was met
 	lastLine  int64
-	lineIDs   []uint64        // records of that line, for two on one line that are the same
+	lineIDs   []uint64        // records of that line, for two on one line that are the same; a state is behind a whole line
 	lineSet   map[uint64]bool // the same, when they are many
 	torn      bool            // a damaged line was met
 	seq       int64           // records so far
@@ -608,7 +608,7 @@ func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 	return res, nil
 }
 
-const codexState = 2
+const codexState = 3
 
 // save writes what load reads.
 func (p *codexParser) save() []byte {
@@ -630,10 +630,6 @@ func (p *codexParser) save() []byte {
 		str(*s)
 	}
 	ref(p.last)
-	num(int64(len(p.lineIDs)))
-	for _, v := range p.lineIDs {
-		b = binary.BigEndian.AppendUint64(b, v)
-	}
 	num(int64(len(p.turns)))
 	at := int64(0)
 	for _, t := range p.turns {
@@ -663,7 +659,7 @@ func (p *codexParser) flags() []*bool {
 }
 
 func (p *codexParser) numbers() []*int64 {
-	return []*int64{&p.lastLine, &p.seq, &p.cwdUntil, &p.compacted, &p.ownTime, &p.metaTime, &p.emitted}
+	return []*int64{&p.seq, &p.cwdUntil, &p.compacted, &p.ownTime, &p.metaTime, &p.emitted}
 }
 
 func (p *codexParser) strings() []*string {
@@ -717,9 +713,6 @@ func (p *codexParser) load(b []byte) bool {
 		*s = string(take(num()))
 	}
 	p.last = ref()
-	for n := num(); n > 0 && good; n-- {
-		p.lineIDs = append(p.lineIDs, sum())
-	}
 	at := int64(0)
 	for n := num(); n > 0 && good; n-- {
 		at += num()

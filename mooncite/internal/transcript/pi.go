@@ -46,7 +46,7 @@ type piState struct {
 	Project    string    `json:"project,omitempty"`
 	Parent     string    `json:"parent,omitempty"`
 	Title      string    `json:"title,omitempty"`
-	Began      int64     `json:"began,omitempty"`  // time of the header of a file with a parent
+	Began      int64     `json:"began"`            // time of the header
 	Header     bool      `json:"header,omitempty"` // the header was met
 	Linear     bool      `json:"linear,omitempty"` // version 1: no ids, no parents
 	Compaction int64     `json:"compaction,omitempty"`

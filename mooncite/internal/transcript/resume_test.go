@@ -425,6 +425,10 @@ func TestResumeReachesBack(t *testing.T) {
 			said("u1", ""), said("u2", "u1"), said("u1", ""), answered("a1", "u2", "m1"),
 			strings.Replace(said("r1", "u1"), `"words"`, `[{"type":"tool_result","content":"words"}]`, 1),
 		}},
+		"a fork of the year 1970": {File{evidence.Pi, "a.jsonl"}, []string{
+			`{"type":"session","version":3,"id":"s","timestamp":"1970-01-01T00:00:00Z","parentSession":"t"}`,
+			`{"type":"message","id":"a","timestamp":"1969-01-01T00:00:00Z","message":{"role":"user","content":"words"}}`,
+		}},
 		"more turns typed than are held": {claudeFile, manyTyped()},
 	} {
 		t.Run(name, func(t *testing.T) {
