@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"localmcp/mooncite/internal/evidence"
 )
@@ -50,7 +51,11 @@ func openChatGPT(_ File, state []byte) (Parser, error) {
 }
 
 func decodeChatGPT(_ File, r *Record) ([]Entry, error) {
-	c := readChat(r.Bytes)
+	conversation, ok := r.object()
+	if !ok {
+		return nil, nil
+	}
+	c := readChat(conversation)
 	if c.fault {
 		return nil, nil
 	}
@@ -90,7 +95,12 @@ func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) erro
 		p.info = Info{}
 		return nil
 	}
-	c := readChat(r.Bytes)
+	conversation, ok := r.object()
+	if !ok {
+		p.malformed()
+		return nil
+	}
+	c := readChat(conversation)
 	if c.fault {
 		p.malformed()
 		return nil
@@ -159,178 +169,139 @@ func (c *chat) project() string {
 	return ProjectID(t, t)
 }
 
-// readChat takes a conversation apart in one pass.
-func readChat(src []byte) *chat {
+// readChat takes a conversation apart.
+func readChat(conversation value) *chat {
 	c := &chat{}
-	w := newRawWalk(src)
-	defer w.free()
-	var id, conversationID []byte
-	mapping := false
-	if w.enter('{') {
-		for w.more() {
-			switch string(plainName(w.value())) {
-			case `"title"`:
-				c.title = unquote(w.value())
-			case `"id"`:
-				id = w.value()
-			case `"conversation_id"`:
-				conversationID = w.value()
-			case `"current_node"`, `"currentNode"`:
-				if v := w.value(); isString(v) {
-					c.current = unquote(v)
-				}
-			case `"mapping"`:
-				if !w.enter('{') {
-					w.value()
-					continue
-				}
-				mapping = true
-				for w.more() {
-					c.nodes = append(c.nodes, chatNode{key: unquote(w.value())})
-					c.node(w, &c.nodes[len(c.nodes)-1])
-				}
-			default:
-				w.value()
+	var id, conversationID, mapping value
+	for name, v := range conversation.members() {
+		switch string(name) {
+		case "title":
+			c.title = v.str()
+		case "id":
+			id = v
+		case "conversation_id":
+			conversationID = v
+		case "current_node", "currentNode":
+			if v.isString() {
+				c.current = v.str()
 			}
+		case "mapping":
+			mapping = v
 		}
 	}
-	if c.id = unquote(conversationID); !evidence.IsIdentifier(c.id) {
-		c.id = unquote(id)
+	if c.id = conversationID.str(); !evidence.IsIdentifier(c.id) {
+		c.id = id.str()
 	}
-	c.fault = !mapping || !w.done() || !evidence.IsIdentifier(c.id)
+	if c.fault = !mapping.isObject() || !evidence.IsIdentifier(c.id); c.fault {
+		return c
+	}
+	for name, v := range mapping.members() {
+		key := string(name)
+		if !utf8.ValidString(key) {
+			key = string([]rune(key)) // as [value.str] makes a parent's valid
+		}
+		c.nodes = append(c.nodes, chatNode{key: key})
+		c.node(v, &c.nodes[len(c.nodes)-1])
+	}
 	return c
 }
 
-func (c *chat) node(w *rawWalk, n *chatNode) {
-	if !w.enter('{') {
-		w.value()
-		return
-	}
-	for w.more() {
-		switch string(plainName(w.value())) {
-		case `"parent"`:
-			n.parent = unquote(w.value())
-		case `"message"`:
-			if w.enter('{') {
-				c.message(w, n)
-			} else {
-				w.value()
+func (c *chat) node(node value, n *chatNode) {
+	for name, v := range node.members() {
+		switch string(name) {
+		case "parent":
+			n.parent = v.str()
+		case "message":
+			if v.isObject() {
+				c.message(v, n)
 			}
-		default:
-			w.value()
 		}
 	}
 }
 
 // A chatMessage is a message's raw fields.
 type chatMessage struct {
-	id, role, time, recipient                        []byte
-	kind, text, parts                                []byte
-	title, snippet, result, summary, name            []byte
-	profile, instructions, modelContext, contextData []byte
+	id, role, time, recipient                        value
+	kind, text, parts                                value
+	title, snippet, result, summary, name            value
+	profile, instructions, modelContext, contextData value
 	hidden, userSystem                               bool
 }
 
-func (c *chat) message(w *rawWalk, n *chatNode) {
+func (c *chat) message(message value, n *chatNode) {
 	var m chatMessage
-	for w.more() {
-		switch string(plainName(w.value())) {
-		case `"id"`:
-			m.id = w.value()
-		case `"create_time"`:
-			m.time = w.value()
-		case `"recipient"`:
-			m.recipient = w.value()
-		case `"author"`:
-			if !w.enter('{') {
-				w.value()
-				continue
-			}
-			for w.more() {
-				if string(plainName(w.value())) == `"role"` {
-					m.role = w.value()
-				} else {
-					w.value()
+	for name, v := range message.members() {
+		switch string(name) {
+		case "id":
+			m.id = v
+		case "create_time":
+			m.time = v
+		case "recipient":
+			m.recipient = v
+		case "author":
+			m.role = v.member("role")
+		case "content":
+			for name, v := range v.members() {
+				if to := m.contentField(name); to != nil {
+					*to = v
 				}
 			}
-		case `"content"`:
-			if !w.enter('{') {
-				w.value()
-				continue
-			}
-			for w.more() {
-				if to := m.contentField(plainName(w.value())); to != nil {
-					*to = w.value()
-				} else {
-					w.value()
-				}
-			}
-		case `"metadata"`:
-			m.metadata(w.value())
-		default:
-			w.value()
+		case "metadata":
+			m.metadata(v)
 		}
 	}
-	if w.bad {
-		return
-	}
-	id := unquote(m.id)
+	id := m.id.str()
 	if !evidence.IsIdentifier(id) || !evidence.IsIdentifier(n.key) {
 		return
 	}
 	n.entry = Entry{ID: id, Kind: "message", Time: chatTime(m.time)}
-	if k := unquote(m.kind); evidence.IsKind(k) {
+	if k := m.kind.str(); evidence.IsKind(k) {
 		n.entry.Kind = k
 	}
 	n.entry.Spans = c.spans(&m, n.entry.Kind)
 }
 
 // metadata looks for the few members that count; most messages have none of them.
-func (m *chatMessage) metadata(raw []byte) {
-	if !isObject(raw) || !bytes.Contains(raw, []byte("is_visually_hidden_from")) && !bytes.Contains(raw, []byte("is_user_system_")) &&
-		!bytes.Contains(raw, []byte("user_context_message_")) {
+func (m *chatMessage) metadata(v value) {
+	if !bytes.Contains(v, []byte("is_visually_hidden_from")) && !bytes.Contains(v, []byte("is_user_system_")) &&
+		!bytes.Contains(v, []byte("user_context_message_")) {
 		return
 	}
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('{')
-	for w.more() {
-		switch string(plainName(w.value())) {
-		case `"is_visually_hidden_from_conversation"`:
-			m.hidden = string(w.value()) == "true"
-		case `"is_user_system_message"`:
-			m.userSystem = string(w.value()) == "true"
-		case `"user_context_message_data"`:
-			m.contextData = w.value()
-		default:
-			w.value()
+	for name, v := range v.members() {
+		switch string(name) {
+		case "is_visually_hidden_from_conversation":
+			m.hidden = v.isTrue()
+		case "is_user_system_message":
+			m.userSystem = v.isTrue()
+		case "user_context_message_data":
+			m.contextData = v
 		}
 	}
 }
 
-func (m *chatMessage) contentField(name []byte) *[]byte {
+func (m *chatMessage) contentField(name []byte) *value {
 	switch string(name) {
-	case `"content_type"`:
+	case "content_type":
 		return &m.kind
-	case `"text"`:
+	case "text":
 		return &m.text
-	case `"parts"`:
+	case "parts":
 		return &m.parts
-	case `"title"`:
+	case "title":
 		return &m.title
-	case `"snippet"`:
+	case "snippet":
 		return &m.snippet
-	case `"result"`:
+	case "result":
 		return &m.result
-	case `"summary"`:
+	case "summary":
 		return &m.summary
-	case `"name"`:
+	case "name":
 		return &m.name
-	case `"user_profile"`:
+	case "user_profile":
 		return &m.profile
-	case `"user_instructions"`:
+	case "user_instructions":
 		return &m.instructions
-	case `"model_set_context"`:
+	case "model_set_context":
 		return &m.modelContext
 	}
 	return nil
@@ -340,7 +311,7 @@ func (m *chatMessage) contentField(name []byte) *[]byte {
 // and code of user and assistant; those keep their ordinals, the rest follows.
 func (c *chat) spans(m *chatMessage, kind string) []Span {
 	var sp spanner
-	said := unquote(m.role)
+	said := m.role.str()
 	role, _ := evidence.ParseRole(said)
 	class := evidence.Dialogue
 	switch {
@@ -348,7 +319,7 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		class = evidence.Boilerplate
 	case role == evidence.Tool || role == evidence.ToolResult:
 		role, class = evidence.Tool, evidence.ToolTraffic
-	case role == evidence.Assistant && isToolName(unquote(m.recipient)):
+	case role == evidence.Assistant && isToolName(m.recipient.str()):
 		class = evidence.ToolTraffic
 	}
 	if m.hidden || m.userSystem {
@@ -358,7 +329,8 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		}
 	}
 	old := said == "user" || said == "assistant"
-	add := func(t string) {
+	add := func(v value) {
+		t := v.str()
 		switch {
 		case isPacked(t):
 		case old:
@@ -369,9 +341,9 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 			sp.extra(t, role, "", class)
 		}
 	}
-	more := func(raws ...[]byte) {
+	more := func(raws ...value) {
 		for _, raw := range raws {
-			t := unquote(raw)
+			t := raw.str()
 			switch {
 			case isPacked(t):
 			case class == evidence.Boilerplate:
@@ -381,9 +353,9 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 			}
 		}
 	}
-	context := func(raws ...[]byte) {
+	context := func(raws ...value) {
 		for _, raw := range raws {
-			sp.extra(unquote(raw), evidence.System, "", evidence.Boilerplate)
+			sp.extra(raw.str(), evidence.System, "", evidence.Boilerplate)
 		}
 	}
 	switch kind {
@@ -394,15 +366,15 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		if kind == "message" {
 			old = false // the earlier program wanted a content type
 		}
-		if isString(m.text) {
-			add(unquote(m.text))
+		if m.text.isString() {
+			add(m.text)
 		}
 		var prompts []string
 		chatParts(m.parts, add, func(prompt string) { prompts = append(prompts, prompt) })
 		for _, t := range prompts {
 			sp.extra(t, role, evidence.KindToolInput, max(class, evidence.ToolTraffic))
 		}
-		if strings.HasPrefix(unquote(m.recipient), "canmore.") {
+		if strings.HasPrefix(m.recipient.str(), "canmore.") {
 			canvas(&sp, m, role)
 		}
 	case "execution_output", "citable_code_output", "computer_output":
@@ -421,16 +393,22 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 	default:
 		c.unknown = append(c.unknown, kind)
 	}
-	if isObject(m.contextData) {
-		if vs, more, ok := stringsIn(m.contextData, evidence.MaxToolInputs, func(s string) bool { return s != "" }); ok {
-			for _, t := range vs {
-				sp.extra(t, evidence.System, "", evidence.Boilerplate)
-			}
-			if more {
-				sp.cut(evidence.System)
-			}
-		}
+	left := evidence.MaxToolInputs
+	if !m.contextData.isObject() {
+		return sp.spans()
 	}
+	m.contextData.strings(func(t string) bool {
+		if t == "" {
+			return true
+		}
+		if left == 0 {
+			sp.cut(evidence.System)
+			return false
+		}
+		left--
+		sp.extra(t, evidence.System, "", evidence.Boilerplate)
+		return true
+	})
 	return sp.spans()
 }
 
@@ -441,89 +419,39 @@ func isToolName(recipient string) bool {
 
 // chatParts gives the texts of a content's parts in order, and the prompts of
 // pictures that were made.
-func chatParts(raw []byte, text, prompt func(string)) {
-	if !isArray(raw) {
-		return
-	}
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('[')
-	for w.more() {
-		if w.dec.PeekKind() == '"' {
-			text(unquote(w.value()))
+func chatParts(parts value, text func(value), prompt func(string)) {
+	for part := range parts.elements() {
+		if part.isString() {
+			text(part)
 			continue
 		}
-		if !w.enter('{') {
-			w.value()
-			continue
+		if t := part.member("text"); t.isString() {
+			text(t)
 		}
-		var t, meta []byte
-		for w.more() {
-			switch string(plainName(w.value())) {
-			case `"text"`:
-				t = w.value()
-			case `"metadata"`:
-				meta = w.value()
-			default:
-				w.value()
-			}
-		}
-		if isString(t) {
-			text(unquote(t))
-		}
-		if p := unquote(memberOf(memberOf(meta, `"dalle"`), `"prompt"`)); p != "" {
+		if p := part.member("metadata").member("dalle").member("prompt").str(); p != "" {
 			prompt(p)
 		}
 	}
 }
 
-// memberOf gives a member of a raw object; name carries its quotes.
-func memberOf(raw []byte, name string) (v []byte) {
-	if !isObject(raw) {
-		return nil
-	}
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('{')
-	for w.more() {
-		if string(plainName(w.value())) == name {
-			v = w.value()
-		} else {
-			w.value()
-		}
-	}
-	if !w.done() {
-		return nil
-	}
-	return v
-}
-
 // canvas adds the document that stands as JSON in a message to the canvas tool.
 func canvas(sp *spanner, m *chatMessage, role evidence.Role) {
-	add := func(t string) {
-		b := []byte(strings.TrimSpace(t))
-		body := unquote(memberOf(b, `"content"`))
-		name := unquote(memberOf(b, `"name"`))
-		for _, v := range []string{name, body} {
-			sp.extra(v, role, evidence.KindToolInput, evidence.ToolTraffic)
-		}
-		w := newRawWalk(memberOf(b, `"updates"`))
-		defer w.free()
-		if len(w.src) == 0 || !w.enter('[') {
-			return
-		}
-		for w.more() {
-			sp.extra(unquote(memberOf(w.value(), `"replacement"`)), role, evidence.KindToolInput, evidence.ToolTraffic)
-		}
+	input := func(v value) { sp.extra(v.str(), role, evidence.KindToolInput, evidence.ToolTraffic) }
+	add := func(text value) {
+		text.inside(func(document value) {
+			input(document.member("name"))
+			input(document.member("content"))
+			for update := range document.member("updates").elements() {
+				input(update.member("replacement"))
+			}
+		})
 	}
-	if isString(m.text) {
-		add(unquote(m.text))
-	}
+	add(m.text)
 	chatParts(m.parts, add, func(string) {})
 }
 
 // chatTime reads float seconds.
-func chatTime(raw []byte) int64 {
+func chatTime(raw value) int64 {
 	if len(raw) == 0 || len(raw) > 64 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return evidence.NoTime
 	}

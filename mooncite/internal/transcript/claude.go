@@ -177,7 +177,7 @@ func (m *claudeRecord) entry(r *Record) (Entry, bool) {
 		}
 	}
 	if e.ID == "" {
-		e.ID = lineID(r.Line, r.Digest)
+		e.ID = lineID(r.Line, [8]byte(r.Digest[:8]))
 	}
 	e.Spans = s.spans()
 	return e, len(e.Spans) > 0 && evidence.IsIdentifier(e.ID) && evidence.IsKind(e.Kind) && !m.badParent

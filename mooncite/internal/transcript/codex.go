@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,10 +35,12 @@ func codexShape(rel string) Shape {
 }
 
 func decodeCodex(_ File, r *Record) ([]Entry, error) {
-	var l codexLine
-	if !parseCodex(r.Bytes, &l) {
+	record, ok := r.object()
+	if !ok {
 		return nil, nil
 	}
+	var l codexLine
+	l.read(record)
 	if e := readCodex(&l, r); e.ID != "" {
 		return []Entry{e.Entry}, nil
 	}
@@ -95,6 +96,7 @@ type codexParser struct {
 	base    int64           // of them before this parser
 	off     Bits
 	last    codexRef
+	lastID  string // of last
 	turns   []codexUserTurn
 	relabel bool
 }
@@ -109,7 +111,7 @@ func (r codexRef) id() string {
 	if r.line == 0 {
 		return ""
 	}
-	return "line-" + strconv.FormatInt(r.line, 10) + "-" + hex.EncodeToString(r.sum[:])
+	return lineID(r.line, r.sum)
 }
 
 type codexUserTurn struct {
@@ -205,13 +207,15 @@ func (p *codexParser) onLine(line int64) {
 // Record takes the next record.
 func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error {
 	p.onLine(r.Line)
-	if !parseCodex(r.Bytes, &p.line) {
+	record, ok := r.object()
+	if !ok {
 		p.torn = true
 		p.malformed()
 		return nil
 	}
 	p.n.Records++
 	p.seq++
+	p.line.read(record)
 	e := readCodex(&p.line, r)
 	if e.note == cxUnknown {
 		p.unknown(e.name)
@@ -225,12 +229,12 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 		}
 		own = p.meta(&e)
 	case cxTurn:
-		p.turn(unquote(p.line.payload.of(cxTurnID)))
+		p.turn(p.line.payload[cxTurnID].str())
 	case cxRollback:
 		if p.holding() {
 			p.cwdUntil = p.seq - 1 // what waits must have left before it is undone
 		}
-		n, err := strconv.ParseInt(string(p.line.payload.of(cxNumTurns)), 10, 32)
+		n, err := strconv.ParseInt(string(p.line.payload[cxNumTurns]), 10, 32)
 		p.settle()
 		if rerr := p.release(emit); rerr != nil {
 			return rerr
@@ -243,7 +247,7 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	case cxCompacted:
 		p.compacted = r.Line
 	case cxTitle:
-		if t := unquote(p.line.payload.of(cxThreadName)); t != "" && len(t) <= 1024 {
+		if t := p.line.payload[cxThreadName].str(); t != "" && len(t) <= 1024 {
 			p.title = t
 		}
 	}
@@ -316,9 +320,9 @@ func (p *codexParser) meta(e *codexEntry) bool {
 	if !p.line.hasPayload {
 		f = &p.line.top
 	}
-	id := unquote(f.of(cxID))
+	id := f[cxID].str()
 	if !evidence.IsIdentifier(id) {
-		if id = unquote(f.of(cxSessionID)); !evidence.IsIdentifier(id) {
+		if id = f[cxSessionID].str(); !evidence.IsIdentifier(id) {
 			return false
 		}
 	}
@@ -336,15 +340,15 @@ func (p *codexParser) meta(e *codexEntry) bool {
 	p.session = id
 	p.ownTime = uuidTime(id)
 	p.metaTime = e.Time
-	p.paginated = unquote(f.of(cxHistoryMode)) == "paginated"
-	if cwd := f.of(cxCwd); isString(cwd) {
-		v := unquote(cwd)
+	p.paginated = f[cxHistoryMode].str() == "paginated"
+	if cwd := f[cxCwd]; cwd.isString() {
+		v := cwd.str()
 		p.project = ProjectID(v, v)
 	} else {
 		p.cwdUntil = p.seq + codexProject
 	}
-	forked, parent := unquote(f.of(cxForkedFrom)), unquote(f.of(cxParentThread))
-	if s := f.of(cxSource); isObject(s) {
+	forked, parent := f[cxForkedFrom].str(), f[cxParentThread].str()
+	if s := f[cxSource]; s.isObject() {
 		sub, spawner := codexSource(s)
 		p.subagent = sub
 		if parent == "" {
@@ -363,30 +367,17 @@ func (p *codexParser) meta(e *codexEntry) bool {
 }
 
 // codexSource looks into a header's source for the thread that spawned this one.
-func codexSource(raw []byte) (sub bool, parent string) {
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('{')
-	for w.more() {
-		if string(plainName(w.value())) != `"subagent"` {
-			w.value()
+func codexSource(source value) (sub bool, parent string) {
+	for name, v := range source.members() {
+		if string(name) != "subagent" {
 			continue
 		}
 		sub = true
-		if !w.enter('{') {
-			w.value()
-			continue
-		}
-		for w.more() {
-			name := string(plainName(w.value()))
-			v := w.value()
-			switch {
-			case name == `"parent_thread_id"`:
-				parent = unquote(v)
-			case isObject(v):
-				if f := codexParse(v); f.of(cxParentThread) != nil {
-					parent = unquote(f.of(cxParentThread))
-				}
+		for name, v := range v.members() {
+			if string(name) == "parent_thread_id" {
+				parent = v.str()
+			} else if id := v.member("parent_thread_id"); id != nil {
+				parent = id.str()
 			}
 		}
 	}
@@ -542,14 +533,14 @@ func (p *codexParser) out(r *Record, x *codexPending, emit func(*Record, *Entry)
 	}
 	e := x.entry
 	e.Session, e.Project = p.session, p.projectID()
-	e.Parent = p.last.id()
+	e.Parent = p.lastID
 	if x.user {
 		if len(p.turns) == codexMaxTurns {
 			p.turns = append(p.turns[:0], p.turns[1:]...)
 		}
 		p.turns = append(p.turns, codexUserTurn{at: p.emitted, parent: p.last})
 	}
-	p.last = codexRef{line: r.Line, sum: [8]byte(r.Digest[:8])}
+	p.last, p.lastID = codexRef{line: r.Line, sum: [8]byte(r.Digest[:8])}, e.ID
 	p.emitted++
 	x.entry = Entry{}
 	return emit(r, &e)
@@ -569,7 +560,7 @@ func (p *codexParser) rollback(n int64) {
 	for at := max(cut.at, p.base); at < p.emitted; at++ {
 		p.off.Set(int(at - p.base))
 	}
-	p.last = cut.parent
+	p.last, p.lastID = cut.parent, cut.parent.id()
 }
 
 // Finish emits what waits and gives the file's result.
@@ -596,7 +587,7 @@ func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 	res := Result{
 		Info: Info{
 			Session: p.id(), Project: p.projectID(), Subagent: p.subagent, Parent: p.parent, Title: p.title,
-			LastEntry: p.last.id(), CompactionLine: p.compacted,
+			LastEntry: p.lastID, CompactionLine: p.compacted,
 		},
 		Counts:    p.n,
 		OffBranch: p.off,
@@ -713,6 +704,7 @@ func (p *codexParser) load(b []byte) bool {
 		*s = string(take(num()))
 	}
 	p.last = ref()
+	p.lastID = p.last.id()
 	at := int64(0)
 	for n := num(); n > 0 && good; n-- {
 		at += num()

@@ -15,6 +15,7 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,8 +161,8 @@ func checkEntries(tb testing.TB, f File, data []byte, got reading) {
 		}
 		texts := stringsOf(r.Bytes)
 		for n, s := range g.Entry.Spans {
-			if _, ok := evidence.ParseRole(string(s.Role)); !ok {
-				tb.Errorf("entry %s span %d: role %q", g.Entry.ID, n, s.Role)
+			if _, ok := evidence.ParseRole(string(s.Role)); !ok || !utf8.ValidString(s.Text) {
+				tb.Errorf("entry %s span %d: role %q, text %.100q", g.Entry.ID, n, s.Role, s.Text)
 			}
 			if !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, s.Text) }) {
 				tb.Errorf("entry %s span %d is in no value of its record: %.200q", g.Entry.ID, n, s.Text)

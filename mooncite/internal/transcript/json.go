@@ -2,9 +2,13 @@ package transcript
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"iter"
+	"math/bits"
+	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,11 +16,11 @@ import (
 	"localmcp/mooncite/internal/evidence"
 )
 
-// How JSON is read here: a record is checked once, as a whole ([checker]: jsontext,
-// behind a quick look that knows most good records for good); after that its members are found by skipping over what is not
-// wanted, at the speed of a byte search, and only wanted strings are unescaped.
-// Nothing below trusts that the check was made: on bytes that are not JSON the
-// walk ends early, it never panics.
+// How JSON is read here, in every origin: a record is checked once, as a whole
+// ([checker]: jsontext, behind a quick look that knows most good records for good);
+// after that its members are found by skipping over what is not wanted, at the speed of
+// a byte search, and only wanted strings are unescaped. Nothing below trusts that the
+// check was made: on bytes that are not JSON the walk ends early, it never panics.
 
 // value is the raw text of one JSON value without surrounding white space.
 type value []byte
@@ -70,6 +74,53 @@ func (r *Record) object() (value, bool) {
 	return v, ok && n == len(v)
 }
 
+// inside reads the object or list that stands as JSON text in a string; false: there is
+// none. The value may not be kept.
+func (v value) inside(do func(inner value)) bool {
+	if !v.isString() {
+		return false
+	}
+	s := v[1 : len(v)-1]
+	for len(s) > 0 && isSpace(s[0]) || len(s) > 1 && s[0] == '\\' && (s[1] == 'n' || s[1] == 'r' || s[1] == 't') {
+		if s[0] == '\\' {
+			s = s[1:]
+		}
+		s = s[1:]
+	}
+	if len(s) == 0 || s[0] != '{' && s[0] != '[' {
+		return false // most are plain text
+	}
+	p := newScratch(len(s))
+	defer p.free()
+	p.b = unescape(p.b, s)
+	inner := value(trim(p.b))
+	var c checker
+	if n, ok := c.value(inner); !ok || n != len(inner) {
+		return false
+	}
+	do(inner)
+	return true
+}
+
+// A scratch is where a string with escapes is put together: the text made of it is of
+// the size it has to be, and nothing else is allocated.
+type scratch struct{ b []byte }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// newScratch gives an empty one with room for n bytes; free gives it back.
+func newScratch(n int) *scratch {
+	p := scratches.Get().(*scratch)
+	p.b = slices.Grow(p.b[:0], n)
+	return p
+}
+
+func (p *scratch) free() {
+	if cap(p.b) <= 1<<20 { // a large one is rarely wanted again
+		scratches.Put(p)
+	}
+}
+
 func trim(b []byte) []byte {
 	i, j := space(b, 0), len(b)
 	for j > i && isSpace(b[j-1]) {
@@ -90,13 +141,19 @@ func space(b []byte, i int) int {
 // stringEnd returns the offset behind the string that begins at i, or -1.
 func stringEnd(b []byte, i int) int {
 	j := i + 1
-	for stop := min(len(b), j+24); j < stop; j++ { // names and short values
-		switch b[j] {
-		case '"':
-			return j + 1
-		case '\\':
-			j++
+	for stop := j + 32; j < stop && j+8 <= len(b); { // names and short values, eight bytes at once
+		x := binary.LittleEndian.Uint64(b[j:])
+		quote, slash := x^ones*'"', x^ones*'\\'
+		m := ((quote-ones)&^quote | (slash-ones)&^slash) & tops
+		if m == 0 {
+			j += 8
+			continue
 		}
+		j += bits.TrailingZeros64(m) >> 3
+		if b[j] == '"' {
+			return j + 1
+		}
+		j += 2
 	}
 	if j >= len(b) {
 		return -1
@@ -221,6 +278,30 @@ func (v value) member(name string) (found value) {
 	return found
 }
 
+// strings gives the strings inside v at any depth, names of members not among them, as
+// long as add says true; it reports whether it always did.
+func (v value) strings(add func(string) bool) bool {
+	for i := 0; i < len(v); {
+		k := bytes.IndexByte(v[i:], '"')
+		if k < 0 {
+			break
+		}
+		i += k
+		e := stringEnd(v, i)
+		if e < 0 {
+			break
+		}
+		s := v[i:e]
+		if i = space(v, e); i < len(v) && v[i] == ':' {
+			continue
+		}
+		if !add(s.str()) {
+			return false
+		}
+	}
+	return true
+}
+
 func (v value) isString() bool { return len(v) >= 2 && v[0] == '"' }
 func (v value) isObject() bool { return len(v) >= 2 && v[0] == '{' }
 func (v value) isArray() bool  { return len(v) >= 2 && v[0] == '[' }
@@ -236,7 +317,10 @@ func (v value) str() string {
 	if bytes.IndexByte(s, '\\') < 0 && utf8.Valid(s) {
 		return string(s)
 	}
-	return string(unescape(make([]byte, 0, len(s)), s))
+	p := newScratch(len(s))
+	defer p.free()
+	p.b = unescape(p.b, s)
+	return string(p.b)
 }
 
 // is reports whether v is the string s, written without escapes.
@@ -244,16 +328,17 @@ func (v value) is(s string) bool {
 	return v.isString() && string(v[1:len(v)-1]) == s
 }
 
-// unescape appends the text that the inside of a JSON string stands for. Bytes
-// that are not UTF-8, and surrogates without their other half, become U+FFFD.
+// unescape appends the text that the inside of a JSON string stands for. Bytes that
+// are not UTF-8, and surrogates without their other half, become U+FFFD.
 func unescape(to, s []byte) []byte {
-	for len(s) > 0 {
+	valid := utf8.Valid(s)
+	for {
 		k := bytes.IndexByte(s, '\\')
 		part := s
 		if k >= 0 {
 			part = s[:k]
 		}
-		if utf8.Valid(part) {
+		if valid {
 			to = append(to, part...)
 		} else {
 			for len(part) > 0 {
@@ -263,10 +348,9 @@ func unescape(to, s []byte) []byte {
 			}
 		}
 		if k < 0 {
-			break
+			return to
 		}
-		s = s[k:]
-		if len(s) < 2 {
+		if s = s[k:]; len(s) < 2 {
 			return utf8.AppendRune(to, utf8.RuneError)
 		}
 		n := 2
@@ -304,7 +388,6 @@ func unescape(to, s []byte) []byte {
 		}
 		s = s[n:]
 	}
-	return to
 }
 
 // hex4 reads \uXXXX.

@@ -95,7 +95,7 @@ func readPi(r *Record, raw value) piRecord {
 		}
 	}
 	if !m.hasID {
-		m.id = lineID(r.Line, r.Digest)
+		m.id = lineID(r.Line, [8]byte(r.Digest[:8]))
 	}
 	m.entry = Entry{ID: m.id, Parent: m.parent, Kind: m.kind, Time: m.time}
 	return m
