@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"strings"
 
 	"localmcp/mooncite/internal/evidence"
@@ -131,26 +130,4 @@ func contextCwd(t string) string {
 		return ""
 	}
 	return strings.TrimSpace(cwd)
-}
-
-// isPacked reports whether a text is no text but packed bytes: a data URL or a
-// long run of base64.
-func isPacked(s string) bool {
-	if len(s) > 5 && s[:5] == "data:" {
-		head := s[:min(len(s), 128)]
-		return bytes.Contains([]byte(head), []byte(";base64,"))
-	}
-	const run = 512
-	if len(s) < run {
-		return false
-	}
-	same := true
-	for i := range run {
-		c := s[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '+' && c != '/' && c != '-' && c != '_' {
-			return false
-		}
-		same = same && c == s[0]
-	}
-	return !same
 }
