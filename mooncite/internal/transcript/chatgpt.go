@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"bytes"
-	"hash/maphash"
 	"math"
 	"strconv"
 	"strings"
@@ -21,8 +20,9 @@ var chatgptFormat = format{
 
 // A Skipper is a parser that can pass over records unread: those for which the
 // function says true are counted and give no entries. The parser of ChatGPT
-// exports is one, so that unchanged conversations cost no parsing. The ids of a
-// skipped conversation are not known: that another one repeats them is not seen.
+// exports is one, so that unchanged conversations cost no parsing. A record gives the
+// same entries whatever other ones the file has, or none: of several conversations of
+// one id only the first is read, and the function is not asked about the others.
 type Skipper interface {
 	SetSkip(func(*Record) bool)
 }
@@ -47,37 +47,24 @@ func openChatGPT(_ File, state []byte) (Parser, error) {
 	if state != nil {
 		return nil, ErrRestart
 	}
-	return &chatgptParser{seed: maphash.MakeSeed(), seen: make(map[uint64]struct{})}, nil
+	return &chatgptParser{met: make(map[string]evidence.Digest)}, nil
 }
 
 func decodeChatGPT(_ File, r *Record) ([]Entry, error) {
-	conversation, ok := r.object()
-	if !ok {
+	c := readChat(r)
+	if !c.read(r) {
 		return nil, nil
 	}
-	c := readChat(conversation)
-	if c.fault {
-		return nil, nil
-	}
-	out := c.entries()
-	have := make(map[string]bool, len(out))
-	kept := out[:0]
-	for _, e := range out {
-		if !have[e.ID] {
-			have[e.ID] = true
-			kept = append(kept, e)
-		}
-	}
-	return kept, nil
+	out, _ := c.entries()
+	return out, nil
 }
 
 // A chatgptParser reads the conversations of one export file.
 type chatgptParser struct {
 	tally
 	skip func(*Record) bool
-	seed maphash.Seed
-	seen map[uint64]struct{} // message ids of the file
-	good int64               // conversations, read or skipped
+	met  map[string]evidence.Digest // conversations of the file, by id
+	good int64                      // of them
 	info Info
 }
 
@@ -90,42 +77,48 @@ func (p *chatgptParser) Damaged(_, _, _ int64, oversized bool) { p.damaged(overs
 // Record takes the next conversation.
 func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) error {
 	p.n.Records++
+	c := readChat(r)
+	if sum, again := p.met[c.id]; again {
+		if sum == r.Digest {
+			p.duplicate()
+		} else {
+			p.malformed() // its text is nowhere else, and it has no identity of its own
+		}
+		return nil
+	}
 	if p.skip != nil && p.skip(r) {
-		p.good++
+		p.take(c, r)
 		p.info = Info{}
 		return nil
 	}
-	conversation, ok := r.object()
-	if !ok {
+	if !c.read(r) {
 		p.malformed()
 		return nil
 	}
-	c := readChat(conversation)
-	if c.fault {
-		p.malformed()
-		return nil
-	}
-	p.good++
+	p.take(c, r)
 	p.n.Records += int64(len(c.nodes))
 	r.Parts = 1 + int64(len(c.nodes))
 	for _, name := range c.unknown {
 		p.unknown(name)
 	}
-	entries := c.entries()
-	p.info = Info{Session: c.id, Project: c.project(), Title: c.title, LastEntry: c.leaf}
-	for _, e := range entries {
+	entries, again := c.entries()
+	for range again {
 		p.n.Eligible++
-		key := maphash.String(p.seed, e.ID)
-		if _, ok := p.seen[key]; ok {
-			p.duplicate()
-			continue
-		}
-		p.seen[key] = struct{}{}
-		if err := emit(r, &e); err != nil {
+		p.duplicate()
+	}
+	p.info = Info{Session: c.id, Project: c.project(), Title: c.title, LastEntry: c.leaf}
+	for i := range entries {
+		p.n.Eligible++
+		if err := emit(r, &entries[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (p *chatgptParser) take(c *chat, r *Record) {
+	p.good++
+	p.met[c.id] = r.Digest
 }
 
 // Finish gives the result. Only a file of one conversation has a session of its
@@ -148,11 +141,11 @@ var (
 
 // A chat is one conversation taken apart.
 type chat struct {
-	id, title, current string
+	id, title, current string // id is "" when there is no acceptable one
+	mapping            value
 	nodes              []chatNode
 	unknown            []string // content types, one for each message of an unknown one
 	leaf               string   // id of the last entry of the current branch
-	fault              bool     // not a conversation
 }
 
 // A chatNode is one node of the mapping.
@@ -169,11 +162,12 @@ func (c *chat) project() string {
 	return ProjectID(t, t)
 }
 
-// readChat takes a conversation apart.
-func readChat(conversation value) *chat {
+// readChat looks at a conversation from above. That the record is JSON is not checked
+// yet.
+func readChat(r *Record) *chat {
 	c := &chat{}
-	var id, conversationID, mapping value
-	for name, v := range conversation.members() {
+	var id, conversationID value
+	for name, v := range value(trim(r.Bytes)).members() {
 		switch string(name) {
 		case "title":
 			c.title = v.str()
@@ -186,16 +180,23 @@ func readChat(conversation value) *chat {
 				c.current = v.str()
 			}
 		case "mapping":
-			mapping = v
+			c.mapping = v
 		}
 	}
-	if c.id = conversationID.str(); !evidence.IsIdentifier(c.id) {
-		c.id = id.str()
+	for _, v := range []value{conversationID, id} {
+		if s := v.str(); c.id == "" && evidence.IsIdentifier(s) {
+			c.id = s
+		}
 	}
-	if c.fault = !mapping.isObject() || !evidence.IsIdentifier(c.id); c.fault {
-		return c
+	return c
+}
+
+// read reads the messages. false: the record is not a conversation.
+func (c *chat) read(r *Record) bool {
+	if _, ok := r.object(); !ok || !c.mapping.isObject() || c.id == "" {
+		return false
 	}
-	for name, v := range mapping.members() {
+	for name, v := range c.mapping.members() {
 		key := string(name)
 		if !utf8.ValidString(key) {
 			key = string([]rune(key)) // as [value.str] makes a parent's valid
@@ -203,7 +204,7 @@ func readChat(conversation value) *chat {
 		c.nodes = append(c.nodes, chatNode{key: key})
 		c.node(v, &c.nodes[len(c.nodes)-1])
 	}
-	return c
+	return true
 }
 
 func (c *chat) node(node value, n *chatNode) {
@@ -462,8 +463,9 @@ func chatTime(raw value) int64 {
 	return int64(math.Round(f * 1000))
 }
 
-// entries gives the entries in the mapping's order, with parents and branch.
-func (c *chat) entries() []Entry {
+// entries gives the entries in the mapping's order, with parents and branch, and how
+// many there were of an id that came before.
+func (c *chat) entries() (out []Entry, again int) {
 	at := make(map[string]int, len(c.nodes))
 	for i := range c.nodes {
 		at[c.nodes[i].key] = i
@@ -477,19 +479,24 @@ func (c *chat) entries() []Entry {
 	if leaf >= 0 {
 		c.leaf = c.nodes[leaf].entry.ID
 	}
-	var out []Entry
+	have := make(map[string]bool, len(c.nodes))
 	for i := range c.nodes {
 		e := c.nodes[i].entry
 		if len(e.Spans) == 0 {
 			continue
 		}
+		if have[e.ID] {
+			again++
+			continue
+		}
+		have[e.ID] = true
 		e.Session, e.Project, e.Off = c.id, project, !on[i]
 		if a := above[i]; a >= 0 && c.nodes[a].entry.ID != e.ID {
 			e.Parent = c.nodes[a].entry.ID
 		}
 		out = append(out, e)
 	}
-	return out
+	return out, again
 }
 
 // up gives the parent of a node, or -1.

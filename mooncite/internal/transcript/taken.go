@@ -59,7 +59,8 @@ func isBase64(s []byte) bool {
 }
 
 // isPacked reports whether a text is no text but packed bytes: a data URL or a
-// long run of base64.
+// long run of base64. It is isBase64 for texts of Codex and ChatGPT, a little narrower:
+// what can be cited of them stays what it was.
 func isPacked(s string) bool {
 	if len(s) > 5 && s[:5] == "data:" {
 		head := s[:min(len(s), 128)]
