@@ -69,7 +69,7 @@ func TestHeldTurnsAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := []byte(typed("enqueue", "few words"+strings.Repeat(" ", 4<<20)+"<system-reminder>be brief</system-reminder>"))
+	line := []byte(typed("enqueue", "few words"+strings.Repeat(" ", 2<<20)+"<system-reminder>be brief</system-reminder>"))
 	for i := range int64(40) {
 		if err := p.Record(&Record{Line: i + 1, Bytes: line}, nil); err != nil {
 			t.Fatal(err)

@@ -465,7 +465,7 @@ func answered(id, parent, group string) string {
 func TestStories(t *testing.T) {
 	for name, s := range stories {
 		t.Run(name, func(t *testing.T) {
-			for seed := range 400 {
+			for seed := range 300 {
 				rnd := rand.New(rand.NewPCG(uint64(seed), 7))
 				in := make([]byte, 2*(2+rnd.IntN(28)))
 				for i := range in {
