@@ -1,10 +1,5 @@
 package transcript
 
-import (
-	"hash/fnv"
-	"io"
-)
-
 // A nameSet remembers names in bounded memory: it has every name that was added, and
 // the more there were the more others it has as well (a Bloom filter).
 type nameSet struct {
@@ -47,10 +42,8 @@ func (s *nameSet) add(name string) {
 	s.Bits[b>>3] |= 1 << (b & 7)
 }
 
-// places gives a name's bits. Sets are saved: the digest must stay what it is.
+// places gives a name's bits.
 func (s *nameSet) places(name string) (a, b uint32) {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, name)
-	sum, last := h.Sum64(), uint32(8*len(s.Bits)-1)
+	sum, last := textKey("name", name), uint32(8*len(s.Bits)-1)
 	return uint32(sum) & last, uint32(sum>>32) & last
 }
