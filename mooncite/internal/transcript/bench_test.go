@@ -2,11 +2,17 @@ package transcript
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"localmcp/mooncite/internal/corpus"
 	"localmcp/mooncite/internal/evidence"
 )
 
@@ -110,4 +116,74 @@ func BenchmarkDecode(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// corpusFiles writes an invented history of one origin and reads its files.
+func corpusFiles(tb testing.TB, o evidence.Origin, bytes int64) (files []fixture, size int64) {
+	tb.Helper()
+	home := tb.TempDir()
+	if _, err := corpus.Write(context.Background(), corpus.Config{Home: home, Bytes: bytes, Only: o}); err != nil {
+		tb.Fatal(err)
+	}
+	root := filepath.Join(home, map[evidence.Origin]string{
+		evidence.Pi: ".pi/agent/sessions", evidence.OMP: ".omp/agent/sessions", evidence.Claude: ".claude/projects",
+		evidence.Codex: ".codex/sessions", evidence.ChatGPT: "incoming/chatgpt-share-archive",
+	}[o])
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if f := (File{o, filepath.ToSlash(rel)}); ShapeOf(f) != None {
+			files = append(files, fixture{file: f, data: data})
+			size += int64(len(data))
+		}
+		return err
+	})
+	if err != nil || size < bytes/2 {
+		tb.Fatal(size, err)
+	}
+	return files, size
+}
+
+// BenchmarkCorpus reads the invented history that everything else is measured with.
+// "digests" is what of it is the SHA-256 of the records, which is their identity.
+func BenchmarkCorpus(b *testing.B) {
+	for _, row := range formats {
+		b.Run(string(row.origin), func(b *testing.B) {
+			files, size := corpusFiles(b, row.origin, 16<<20)
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, x := range files {
+					p, err := New(x.file, nil)
+					if err != nil {
+						b.Fatal(err)
+					}
+					emit := func(*Record, *Entry) error { return nil }
+					if _, err := Scan(bytes.NewReader(x.data), x.file, Position{}, p, emit); err != nil {
+						b.Fatal(err)
+					}
+					if _, err := p.Finish(emit); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+	b.Run("digests", func(b *testing.B) {
+		files, size := corpusFiles(b, evidence.Claude, 16<<20)
+		b.SetBytes(size)
+		for b.Loop() {
+			for _, x := range files {
+				for line := range bytes.Lines(x.data) {
+					sha256.Sum256(line)
+				}
+			}
+		}
+	})
 }

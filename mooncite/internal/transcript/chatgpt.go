@@ -2,10 +2,10 @@ package transcript
 
 import (
 	"bytes"
-	"hash/maphash"
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"localmcp/mooncite/internal/evidence"
 )
@@ -20,8 +20,9 @@ var chatgptFormat = format{
 
 // A Skipper is a parser that can pass over records unread: those for which the
 // function says true are counted and give no entries. The parser of ChatGPT
-// exports is one, so that unchanged conversations cost no parsing. The ids of a
-// skipped conversation are not known: that another one repeats them is not seen.
+// exports is one, so that unchanged conversations cost no parsing. A record gives the
+// same entries whatever other ones the file has, or none: of several conversations of
+// one id only the first is read, and the function is not asked about the others.
 type Skipper interface {
 	SetSkip(func(*Record) bool)
 }
@@ -46,101 +47,87 @@ func openChatGPT(_ File, state []byte) (Parser, error) {
 	if state != nil {
 		return nil, ErrRestart
 	}
-	return &chatgptParser{seed: maphash.MakeSeed(), seen: make(map[uint64]struct{})}, nil
+	return &chatgptParser{met: make(map[string]evidence.Digest)}, nil
 }
 
 func decodeChatGPT(_ File, r *Record) ([]Entry, error) {
-	c := readChat(r.Bytes)
-	if c.fault {
+	c := readChat(r)
+	if !c.read(r) {
 		return nil, nil
 	}
-	out := c.entries()
-	have := make(map[string]bool, len(out))
-	kept := out[:0]
-	for _, e := range out {
-		if !have[e.ID] {
-			have[e.ID] = true
-			kept = append(kept, e)
-		}
-	}
-	return kept, nil
+	out, _ := c.entries()
+	return out, nil
 }
 
 // A chatgptParser reads the conversations of one export file.
 type chatgptParser struct {
-	counts Counts
-	skip   func(*Record) bool
-	seed   maphash.Seed
-	seen   map[uint64]struct{} // message ids of the file
-	good   int64               // conversations, read or skipped
-	info   Info
+	tally
+	skip func(*Record) bool
+	met  map[string]evidence.Digest // conversations of the file, by id
+	good int64                      // of them
+	info Info
 }
 
 // SetSkip says which conversations are passed over.
 func (p *chatgptParser) SetSkip(skip func(*Record) bool) { p.skip = skip }
 
 // Damaged counts what holds no conversation.
-func (p *chatgptParser) Damaged(line, start, n int64, oversized bool) {
-	p.counts.Skipped++
-	if oversized {
-		p.counts.Oversized++
-		return
-	}
-	p.counts.Malformed++
-	p.counts.Errors++
-}
+func (p *chatgptParser) Damaged(_, _, _ int64, oversized bool) { p.damaged(oversized) }
 
 // Record takes the next conversation.
 func (p *chatgptParser) Record(r *Record, emit func(*Record, *Entry) error) error {
-	p.counts.Records++
+	p.n.Records++
+	c := readChat(r)
+	if sum, again := p.met[c.id]; again {
+		if sum == r.Digest {
+			p.duplicate()
+		} else {
+			p.malformed() // its text is nowhere else, and it has no identity of its own
+		}
+		return nil
+	}
 	if p.skip != nil && p.skip(r) {
-		p.good++
+		p.take(c, r)
 		p.info = Info{}
 		return nil
 	}
-	c := readChat(r.Bytes)
-	if c.fault {
-		p.counts.Skipped++
-		p.counts.Malformed++
-		p.counts.Errors++
+	if !c.read(r) {
+		p.malformed()
 		return nil
 	}
-	p.good++
-	p.counts.Records += int64(len(c.nodes))
+	p.take(c, r)
+	p.n.Records += int64(len(c.nodes))
 	r.Parts = 1 + int64(len(c.nodes))
-	for name, n := range c.unknown {
-		if p.counts.Unknown == nil {
-			p.counts.Unknown = map[string]int64{}
-		}
-		if _, ok := p.counts.Unknown[name]; ok || len(p.counts.Unknown) < 64 {
-			p.counts.Unknown[name] += n
-		}
+	for _, name := range c.unknown {
+		p.unknown(name)
 	}
-	entries := c.entries()
+	entries, again := c.entries()
+	for range again {
+		p.n.Eligible++
+		p.duplicate()
+	}
 	p.info = Info{Session: c.id, Project: c.project(), Title: c.title, LastEntry: c.leaf}
-	for _, e := range entries {
-		p.counts.Eligible++
-		key := maphash.String(p.seed, e.ID)
-		if _, ok := p.seen[key]; ok {
-			p.counts.Skipped++
-			p.counts.Errors++
-			continue
-		}
-		p.seen[key] = struct{}{}
-		if err := emit(r, &e); err != nil {
+	for i := range entries {
+		p.n.Eligible++
+		if err := emit(r, &entries[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (p *chatgptParser) take(c *chat, r *Record) {
+	p.good++
+	p.met[c.id] = r.Digest
+}
+
 // Finish gives the result. Only a file of one conversation has a session of its
 // own; the entries of others carry theirs.
 func (p *chatgptParser) Finish(func(*Record, *Entry) error) (Result, error) {
-	if p.good == 0 && p.counts.Records > 0 {
+	if p.good == 0 && p.n.Records > 0 {
 		return Result{}, &ErrUnsupported{Reason: "objects, but none is a conversation"}
 	}
-	res := Result{Counts: p.counts}
+	res := Result{Counts: p.n}
 	if p.good == 1 {
 		res.Info = p.info
 	}
@@ -154,11 +141,11 @@ var (
 
 // A chat is one conversation taken apart.
 type chat struct {
-	id, title, current string
+	id, title, current string // id is "" when there is no acceptable one
+	mapping            value
 	nodes              []chatNode
-	unknown            map[string]int64
-	leaf               string // id of the last entry of the current branch
-	fault              bool   // not a conversation
+	unknown            []string // content types, one for each message of an unknown one
+	leaf               string   // id of the last entry of the current branch
 }
 
 // A chatNode is one node of the mapping.
@@ -175,178 +162,147 @@ func (c *chat) project() string {
 	return ProjectID(t, t)
 }
 
-// readChat takes a conversation apart in one pass.
-func readChat(src []byte) *chat {
+// readChat looks at a conversation from above. That the record is JSON is not checked
+// yet.
+func readChat(r *Record) *chat {
 	c := &chat{}
-	w := newRawWalk(src)
-	defer w.free()
-	var id, conversationID []byte
-	mapping := false
-	if w.enter('{') {
-		for w.more() {
-			switch string(plainName(w.value())) {
-			case `"title"`:
-				c.title = unquote(w.value())
-			case `"id"`:
-				id = w.value()
-			case `"conversation_id"`:
-				conversationID = w.value()
-			case `"current_node"`, `"currentNode"`:
-				if v := w.value(); isString(v) {
-					c.current = unquote(v)
-				}
-			case `"mapping"`:
-				if !w.enter('{') {
-					w.value()
-					continue
-				}
-				mapping = true
-				for w.more() {
-					c.nodes = append(c.nodes, chatNode{key: unquote(w.value())})
-					c.node(w, &c.nodes[len(c.nodes)-1])
-				}
-			default:
-				w.value()
+	var id, conversationID value
+	for name, v := range value(trim(r.Bytes)).members() {
+		switch string(name) {
+		case "title":
+			c.title = v.str()
+		case "id":
+			id = v
+		case "conversation_id":
+			conversationID = v
+		case "current_node", "currentNode":
+			if v.isString() {
+				c.current = v.str()
 			}
+		case "mapping":
+			c.mapping = v
 		}
 	}
-	if c.id = unquote(conversationID); !evidence.IsIdentifier(c.id) {
-		c.id = unquote(id)
+	for _, v := range []value{conversationID, id} {
+		if s := v.str(); c.id == "" && evidence.IsIdentifier(s) {
+			c.id = s
+		}
 	}
-	c.fault = !mapping || !w.done() || !evidence.IsIdentifier(c.id)
 	return c
 }
 
-func (c *chat) node(w *rawWalk, n *chatNode) {
-	if !w.enter('{') {
-		w.value()
-		return
+// read reads the messages. false: the record is not a conversation.
+func (c *chat) read(r *Record) bool {
+	if _, ok := r.object(); !ok || !c.mapping.isObject() || c.id == "" {
+		return false
 	}
-	for w.more() {
-		switch string(plainName(w.value())) {
-		case `"parent"`:
-			n.parent = unquote(w.value())
-		case `"message"`:
-			if w.enter('{') {
-				c.message(w, n)
-			} else {
-				w.value()
+	for name, v := range c.mapping.members() {
+		key := string(name)
+		if !utf8.ValidString(key) {
+			key = string([]rune(key)) // as [value.str] makes a parent's valid
+		}
+		c.nodes = append(c.nodes, chatNode{key: key})
+		c.node(v, &c.nodes[len(c.nodes)-1])
+	}
+	return true
+}
+
+func (c *chat) node(node value, n *chatNode) {
+	for name, v := range node.members() {
+		switch string(name) {
+		case "parent":
+			n.parent = v.str()
+		case "message":
+			if v.isObject() {
+				c.message(v, n)
 			}
-		default:
-			w.value()
 		}
 	}
 }
 
 // A chatMessage is a message's raw fields.
 type chatMessage struct {
-	id, role, time, recipient                        []byte
-	kind, text, parts                                []byte
-	title, snippet, result, summary, name            []byte
-	profile, instructions, modelContext, contextData []byte
+	id, role, time, recipient                        value
+	kind, text, parts                                value
+	title, snippet, result, summary, name            value
+	profile, instructions, modelContext, contextData value
 	hidden, userSystem                               bool
 }
 
-func (c *chat) message(w *rawWalk, n *chatNode) {
+func (c *chat) message(message value, n *chatNode) {
 	var m chatMessage
-	for w.more() {
-		switch string(plainName(w.value())) {
-		case `"id"`:
-			m.id = w.value()
-		case `"create_time"`:
-			m.time = w.value()
-		case `"recipient"`:
-			m.recipient = w.value()
-		case `"author"`:
-			if !w.enter('{') {
-				w.value()
-				continue
-			}
-			for w.more() {
-				if string(plainName(w.value())) == `"role"` {
-					m.role = w.value()
-				} else {
-					w.value()
+	for name, v := range message.members() {
+		switch string(name) {
+		case "id":
+			m.id = v
+		case "create_time":
+			m.time = v
+		case "recipient":
+			m.recipient = v
+		case "author":
+			m.role = v.member("role")
+		case "content":
+			for name, v := range v.members() {
+				if to := m.contentField(name); to != nil {
+					*to = v
 				}
 			}
-		case `"content"`:
-			if !w.enter('{') {
-				w.value()
-				continue
-			}
-			for w.more() {
-				if to := m.contentField(plainName(w.value())); to != nil {
-					*to = w.value()
-				} else {
-					w.value()
-				}
-			}
-		case `"metadata"`:
-			m.metadata(w.value())
-		default:
-			w.value()
+		case "metadata":
+			m.metadata(v)
 		}
 	}
-	if w.bad {
-		return
-	}
-	id := unquote(m.id)
+	id := m.id.str()
 	if !evidence.IsIdentifier(id) || !evidence.IsIdentifier(n.key) {
 		return
 	}
 	n.entry = Entry{ID: id, Kind: "message", Time: chatTime(m.time)}
-	if k := unquote(m.kind); evidence.IsKind(k) {
+	if k := m.kind.str(); evidence.IsKind(k) {
 		n.entry.Kind = k
 	}
 	n.entry.Spans = c.spans(&m, n.entry.Kind)
 }
 
 // metadata looks for the few members that count; most messages have none of them.
-func (m *chatMessage) metadata(raw []byte) {
-	if !isObject(raw) || !bytes.Contains(raw, []byte("is_visually_hidden_from")) && !bytes.Contains(raw, []byte("is_user_system_")) &&
-		!bytes.Contains(raw, []byte("user_context_message_")) {
+func (m *chatMessage) metadata(v value) {
+	if !bytes.Contains(v, []byte("is_visually_hidden_from")) && !bytes.Contains(v, []byte("is_user_system_")) &&
+		!bytes.Contains(v, []byte("user_context_message_")) {
 		return
 	}
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('{')
-	for w.more() {
-		switch string(plainName(w.value())) {
-		case `"is_visually_hidden_from_conversation"`:
-			m.hidden = string(w.value()) == "true"
-		case `"is_user_system_message"`:
-			m.userSystem = string(w.value()) == "true"
-		case `"user_context_message_data"`:
-			m.contextData = w.value()
-		default:
-			w.value()
+	for name, v := range v.members() {
+		switch string(name) {
+		case "is_visually_hidden_from_conversation":
+			m.hidden = v.isTrue()
+		case "is_user_system_message":
+			m.userSystem = v.isTrue()
+		case "user_context_message_data":
+			m.contextData = v
 		}
 	}
 }
 
-func (m *chatMessage) contentField(name []byte) *[]byte {
+func (m *chatMessage) contentField(name []byte) *value {
 	switch string(name) {
-	case `"content_type"`:
+	case "content_type":
 		return &m.kind
-	case `"text"`:
+	case "text":
 		return &m.text
-	case `"parts"`:
+	case "parts":
 		return &m.parts
-	case `"title"`:
+	case "title":
 		return &m.title
-	case `"snippet"`:
+	case "snippet":
 		return &m.snippet
-	case `"result"`:
+	case "result":
 		return &m.result
-	case `"summary"`:
+	case "summary":
 		return &m.summary
-	case `"name"`:
+	case "name":
 		return &m.name
-	case `"user_profile"`:
+	case "user_profile":
 		return &m.profile
-	case `"user_instructions"`:
+	case "user_instructions":
 		return &m.instructions
-	case `"model_set_context"`:
+	case "model_set_context":
 		return &m.modelContext
 	}
 	return nil
@@ -356,7 +312,7 @@ func (m *chatMessage) contentField(name []byte) *[]byte {
 // and code of user and assistant; those keep their ordinals, the rest follows.
 func (c *chat) spans(m *chatMessage, kind string) []Span {
 	var sp spanner
-	said := unquote(m.role)
+	said := m.role.str()
 	role, _ := evidence.ParseRole(said)
 	class := evidence.Dialogue
 	switch {
@@ -364,7 +320,7 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		class = evidence.Boilerplate
 	case role == evidence.Tool || role == evidence.ToolResult:
 		role, class = evidence.Tool, evidence.ToolTraffic
-	case role == evidence.Assistant && isToolName(unquote(m.recipient)):
+	case role == evidence.Assistant && isToolName(m.recipient.str()):
 		class = evidence.ToolTraffic
 	}
 	if m.hidden || m.userSystem {
@@ -374,7 +330,8 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		}
 	}
 	old := said == "user" || said == "assistant"
-	add := func(t string) {
+	add := func(v value) {
+		t := v.str()
 		switch {
 		case isPacked(t):
 		case old:
@@ -385,9 +342,9 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 			sp.extra(t, role, "", class)
 		}
 	}
-	more := func(raws ...[]byte) {
+	more := func(raws ...value) {
 		for _, raw := range raws {
-			t := unquote(raw)
+			t := raw.str()
 			switch {
 			case isPacked(t):
 			case class == evidence.Boilerplate:
@@ -397,9 +354,9 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 			}
 		}
 	}
-	context := func(raws ...[]byte) {
+	context := func(raws ...value) {
 		for _, raw := range raws {
-			sp.extra(unquote(raw), evidence.System, "", evidence.Boilerplate)
+			sp.extra(raw.str(), evidence.System, "", evidence.Boilerplate)
 		}
 	}
 	switch kind {
@@ -410,15 +367,15 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		if kind == "message" {
 			old = false // the earlier program wanted a content type
 		}
-		if isString(m.text) {
-			add(unquote(m.text))
+		if m.text.isString() {
+			add(m.text)
 		}
 		var prompts []string
 		chatParts(m.parts, add, func(prompt string) { prompts = append(prompts, prompt) })
 		for _, t := range prompts {
 			sp.extra(t, role, evidence.KindToolInput, max(class, evidence.ToolTraffic))
 		}
-		if strings.HasPrefix(unquote(m.recipient), "canmore.") {
+		if strings.HasPrefix(m.recipient.str(), "canmore.") {
 			canvas(&sp, m, role)
 		}
 	case "execution_output", "citable_code_output", "computer_output":
@@ -435,23 +392,24 @@ func (c *chat) spans(m *chatMessage, kind string) []Span {
 		context(m.modelContext)
 	case "thoughts", "reasoning_recap", "super_widget", "app_pairing_content":
 	default:
-		if c.unknown == nil {
-			c.unknown = map[string]int64{}
-		}
-		if _, ok := c.unknown[kind]; ok || len(c.unknown) < 64 {
-			c.unknown[kind]++
-		}
+		c.unknown = append(c.unknown, kind)
 	}
-	if isObject(m.contextData) {
-		if vs, more, ok := stringsIn(m.contextData, evidence.MaxToolInputs, func(s string) bool { return s != "" }); ok {
-			for _, t := range vs {
-				sp.extra(t, evidence.System, "", evidence.Boilerplate)
-			}
-			if more {
-				sp.cut(evidence.System)
-			}
-		}
+	left := evidence.MaxToolInputs
+	if !m.contextData.isObject() {
+		return sp.spans()
 	}
+	m.contextData.strings(func(t string) bool {
+		if t == "" {
+			return true
+		}
+		if left == 0 {
+			sp.cut(evidence.System)
+			return false
+		}
+		left--
+		sp.extra(t, evidence.System, "", evidence.Boilerplate)
+		return true
+	})
 	return sp.spans()
 }
 
@@ -462,89 +420,39 @@ func isToolName(recipient string) bool {
 
 // chatParts gives the texts of a content's parts in order, and the prompts of
 // pictures that were made.
-func chatParts(raw []byte, text, prompt func(string)) {
-	if !isArray(raw) {
-		return
-	}
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('[')
-	for w.more() {
-		if w.dec.PeekKind() == '"' {
-			text(unquote(w.value()))
+func chatParts(parts value, text func(value), prompt func(string)) {
+	for part := range parts.elements() {
+		if part.isString() {
+			text(part)
 			continue
 		}
-		if !w.enter('{') {
-			w.value()
-			continue
+		if t := part.member("text"); t.isString() {
+			text(t)
 		}
-		var t, meta []byte
-		for w.more() {
-			switch string(plainName(w.value())) {
-			case `"text"`:
-				t = w.value()
-			case `"metadata"`:
-				meta = w.value()
-			default:
-				w.value()
-			}
-		}
-		if isString(t) {
-			text(unquote(t))
-		}
-		if p := unquote(memberOf(memberOf(meta, `"dalle"`), `"prompt"`)); p != "" {
+		if p := part.member("metadata").member("dalle").member("prompt").str(); p != "" {
 			prompt(p)
 		}
 	}
 }
 
-// memberOf gives a member of a raw object; name carries its quotes.
-func memberOf(raw []byte, name string) (v []byte) {
-	if !isObject(raw) {
-		return nil
-	}
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('{')
-	for w.more() {
-		if string(plainName(w.value())) == name {
-			v = w.value()
-		} else {
-			w.value()
-		}
-	}
-	if !w.done() {
-		return nil
-	}
-	return v
-}
-
 // canvas adds the document that stands as JSON in a message to the canvas tool.
 func canvas(sp *spanner, m *chatMessage, role evidence.Role) {
-	add := func(t string) {
-		b := []byte(strings.TrimSpace(t))
-		body := unquote(memberOf(b, `"content"`))
-		name := unquote(memberOf(b, `"name"`))
-		for _, v := range []string{name, body} {
-			sp.extra(v, role, evidence.KindToolInput, evidence.ToolTraffic)
-		}
-		w := newRawWalk(memberOf(b, `"updates"`))
-		defer w.free()
-		if len(w.src) == 0 || !w.enter('[') {
-			return
-		}
-		for w.more() {
-			sp.extra(unquote(memberOf(w.value(), `"replacement"`)), role, evidence.KindToolInput, evidence.ToolTraffic)
-		}
+	input := func(v value) { sp.extra(v.str(), role, evidence.KindToolInput, evidence.ToolTraffic) }
+	add := func(text value) {
+		text.inside(func(document value) {
+			input(document.member("name"))
+			input(document.member("content"))
+			for update := range document.member("updates").elements() {
+				input(update.member("replacement"))
+			}
+		})
 	}
-	if isString(m.text) {
-		add(unquote(m.text))
-	}
+	add(m.text)
 	chatParts(m.parts, add, func(string) {})
 }
 
 // chatTime reads float seconds.
-func chatTime(raw []byte) int64 {
+func chatTime(raw value) int64 {
 	if len(raw) == 0 || len(raw) > 64 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return evidence.NoTime
 	}
@@ -555,8 +463,9 @@ func chatTime(raw []byte) int64 {
 	return int64(math.Round(f * 1000))
 }
 
-// entries gives the entries in the mapping's order, with parents and branch.
-func (c *chat) entries() []Entry {
+// entries gives the entries in the mapping's order, with parents and branch, and how
+// many there were of an id that came before.
+func (c *chat) entries() (out []Entry, again int) {
 	at := make(map[string]int, len(c.nodes))
 	for i := range c.nodes {
 		at[c.nodes[i].key] = i
@@ -570,19 +479,24 @@ func (c *chat) entries() []Entry {
 	if leaf >= 0 {
 		c.leaf = c.nodes[leaf].entry.ID
 	}
-	var out []Entry
+	have := make(map[string]bool, len(c.nodes))
 	for i := range c.nodes {
 		e := c.nodes[i].entry
 		if len(e.Spans) == 0 {
 			continue
 		}
+		if have[e.ID] {
+			again++
+			continue
+		}
+		have[e.ID] = true
 		e.Session, e.Project, e.Off = c.id, project, !on[i]
 		if a := above[i]; a >= 0 && c.nodes[a].entry.ID != e.ID {
 			e.Parent = c.nodes[a].entry.ID
 		}
 		out = append(out, e)
 	}
-	return out
+	return out, again
 }
 
 // up gives the parent of a node, or -1.

@@ -261,3 +261,62 @@ func BenchmarkChatGPT(b *testing.B) {
 		})
 	}
 }
+
+// An export that changed, read with its unchanged conversations passed over, gives
+// together with what they gave before what one reading gives, whatever came first in
+// the file, came again, or shares ids with others.
+func TestChatGPTSkipsAsOneReading(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(11, 12))
+	f := File{Origin: evidence.ChatGPT, Rel: "conversations.json"}
+	conversation := func() string {
+		id, version := rnd.IntN(4), rnd.IntN(3)
+		var nodes []string
+		for i := range 1 + rnd.IntN(3) {
+			nodes = append(nodes, fmt.Sprintf(`"n%d":{"parent":"n%d","message":{"id":"m%d","author":{"role":"user"},"content":{"content_type":"text","parts":["words %d of %d"]}}}`,
+				i, i-1, (i+id+version)%4, version, id))
+		}
+		return fmt.Sprintf(`{"id":"c%d","mapping":{%s}}`, id, strings.Join(nodes, ","))
+	}
+	pool := make([]string, 12)
+	for i := range pool {
+		pool[i] = conversation()
+	}
+	export := func() []byte {
+		var out []string
+		for range 1 + rnd.IntN(5) {
+			out = append(out, pool[rnd.IntN(len(pool))])
+		}
+		return []byte("[" + strings.Join(out, ",\n") + "]")
+	}
+	show := func(g gotEntry) string { return fmt.Sprintf("%+v", g.entry) }
+	for range 2000 {
+		before, now := export(), export()
+		known := map[evidence.Digest][]string{}
+		for _, g := range cxRead(t, f, before).entries {
+			known[g.rec.Digest] = append(known[g.rec.Digest], show(g))
+		}
+		var want, got []string
+		for _, g := range cxRead(t, f, now).entries {
+			want = append(want, show(g))
+		}
+		p, err := New(f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.(Skipper).SetSkip(func(r *Record) bool {
+			kept, ok := known[r.Digest]
+			delete(known, r.Digest)
+			got = append(got, kept...)
+			return ok
+		})
+		emit := func(r *Record, e *Entry) error { got = append(got, show(gotEntry{*r, *e})); return nil }
+		if _, err := Scan(bytes.NewReader(now), f, Position{}, p, emit); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("(-whole +in steps):\n%s\n%s\n-- then --\n%s", d, before, now)
+		}
+	}
+}

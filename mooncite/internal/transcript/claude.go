@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"localmcp/mooncite/internal/evidence"
@@ -46,6 +45,7 @@ type claudeParser struct {
 	file   File
 	tree   tree
 	s      claudeState
+	held   int    // size of all held turns
 	rawCwd string // the cwd member read last, to know when it changes
 }
 
@@ -62,24 +62,6 @@ type claudeState struct {
 	Removed    []heldTurn `json:"removed,omitempty"` // taken out, not yet surely gone
 }
 
-// A heldTurn is text typed while the model was busy. It is cited only when it was
-// taken out of the queue and did not become a user record or an attachment by the
-// time the model speaks again.
-type heldTurn struct {
-	Given   bool            `json:"given,omitempty"` // to emit, by an earlier Finish
-	Line    int64           `json:"line"`
-	Start   int64           `json:"start"`
-	End     int64           `json:"end"`
-	Digest  evidence.Digest `json:"digest"`
-	Project string          `json:"project"`
-	Entry   Entry           `json:"entry"`
-}
-
-const (
-	maxHeld      = 64      // turns held at once
-	maxHeldBytes = 8 << 10 // text a state carries for them
-)
-
 func openClaude(f File, state []byte) (Parser, error) {
 	if !evidence.IsIdentifier(claudeSession(f)) {
 		return nil, &ErrUnsupported{"the file name cannot be a session id"}
@@ -95,6 +77,11 @@ func openClaude(f File, state []byte) (Parser, error) {
 	}
 	p.s.Version = stateVersion
 	p.tree = newTree(p.s.Tree)
+	for _, list := range [][]heldTurn{p.s.Queue, p.s.Removed} {
+		for i := range list {
+			p.held += list[i].size()
+		}
+	}
 	return p, nil
 }
 
@@ -190,7 +177,7 @@ func (m *claudeRecord) entry(r *Record) (Entry, bool) {
 		}
 	}
 	if e.ID == "" {
-		e.ID = lineID(r.Line, r.Digest)
+		e.ID = lineID(r.Line, [8]byte(r.Digest[:8]))
 	}
 	e.Spans = s.spans()
 	return e, len(e.Spans) > 0 && evidence.IsIdentifier(e.ID) && evidence.IsKind(e.Kind) && !m.badParent
@@ -445,13 +432,17 @@ func (p *claudeParser) Record(r *Record, emit func(*Record, *Entry) error) error
 	boundary := m.kind == "system" && m.subtype == "compact_boundary"
 	if boundary || m.kind == "user" && m.summary {
 		p.s.Compaction = r.Line
+		p.tree.doubt(m.id)
 	}
-	if boundary && p.tree.find(parent) < outside {
-		parent = p.tree.leaf // a compaction never cuts the branch
+	if boundary {
+		parent = p.tree.goingOn(parent)
 	}
 	e, ok := m.entry(r)
 	at := p.tree.add(m.id, parent, node{group: m.group, side: m.side(), sub: m.sub && !claudeSubagent(p.file)})
-	if len(p.s.Queue)+len(p.s.Removed) > 0 {
+	if p.held > 0 {
+		if p.tree.relabel {
+			return ErrRestart // a record may have come again, which settles nothing
+		}
 		if err := p.settle(m.kind, &e, emit); err != nil {
 			return err
 		}
@@ -527,98 +518,11 @@ func (p *claudeParser) loose(r *Record, m *claudeRecord, emit func(*Record, *Ent
 			return p.give(r, &e, false, -1, emit)
 		}
 	case "queue-operation":
-		p.queue(r, m)
+		return p.queue(r, m, emit)
 	default:
 		if claudeKnown(m.kind) == notKnown {
 			p.unknown(m.kind)
 		}
-	}
-	return nil
-}
-
-// queue follows what is typed while the model is busy.
-func (p *claudeParser) queue(r *Record, m *claudeRecord) {
-	n := 0
-	switch op := m.raw.member("operation"); {
-	case op.is("enqueue"):
-		e, ok := m.entry(r)
-		if !ok || len(p.s.Queue) >= maxHeld {
-			e = Entry{} // it only holds the place of something without text
-		}
-		p.s.Queue = append(p.s.Queue, heldTurn{Line: r.Line, Start: r.Start, End: r.End, Digest: r.Digest, Project: p.s.Project, Entry: e})
-		if len(p.s.Queue) > 4*maxHeld {
-			p.s.Queue = p.s.Queue[1:]
-		}
-	case op.is("dequeue"):
-		if len(p.s.Queue) > 0 {
-			p.s.Queue = p.s.Queue[1:]
-		}
-	case op.is("remove"):
-		n = 1
-	case op.is("popAll"):
-		n = len(p.s.Queue)
-	}
-	for ; n > 0 && len(p.s.Queue) > 0; n-- {
-		at := 0
-		if text := m.raw.member("content").str(); text != "" {
-			at = max(0, slices.IndexFunc(p.s.Queue, func(h heldTurn) bool { return h.says(text) }))
-		}
-		if h := p.s.Queue[at]; len(h.Entry.Spans) > 0 {
-			p.s.Removed = append(p.s.Removed, h)
-		}
-		p.s.Queue = slices.Delete(p.s.Queue, at, at+1)
-	}
-}
-
-func (h *heldTurn) says(text string) bool {
-	return len(h.Entry.Spans) > 0 && strings.TrimSpace(h.Entry.Spans[0].Text) == strings.TrimSpace(text)
-}
-
-// settle compares held turns with the next turn of the conversation: what comes
-// again as a record of its own is not cited twice.
-func (p *claudeParser) settle(kind string, e *Entry, emit func(*Record, *Entry) error) error {
-	if kind == "assistant" {
-		return p.release(false, emit)
-	}
-	if len(e.Spans) == 0 || kind != "user" && kind != "attachment" {
-		return nil
-	}
-	text := e.Spans[0].Text
-	if i := slices.IndexFunc(p.s.Removed, func(h heldTurn) bool { return h.says(text) }); i >= 0 {
-		if p.s.Removed[i].Given {
-			return ErrRestart
-		}
-		p.s.Removed = slices.Delete(p.s.Removed, i, i+1)
-		return nil
-	}
-	for i := range p.s.Queue {
-		if p.s.Queue[i].says(text) {
-			p.s.Queue[i].Entry = Entry{}
-			return nil
-		}
-	}
-	return nil
-}
-
-// release emits the turns that were taken out of the queue; keep when the file may
-// still show that one of them was sent after all.
-func (p *claudeParser) release(keep bool, emit func(*Record, *Entry) error) error {
-	for i := range p.s.Removed {
-		h := &p.s.Removed[i]
-		if h.Given {
-			continue
-		}
-		h.Given = true
-		p.n.Eligible++
-		e := h.Entry
-		e.Project = h.Project
-		r := Record{Line: h.Line, Start: h.Start, End: h.End, Digest: h.Digest}
-		if err := p.give(&r, &e, false, -1, emit); err != nil {
-			return err
-		}
-	}
-	if !keep {
-		p.s.Removed = nil
 	}
 	return nil
 }
@@ -630,13 +534,7 @@ func (p *claudeParser) Finish(emit func(*Record, *Entry) error) (Result, error) 
 	}
 	res.OffBranch, res.Relabel = p.tree.labels()
 	p.s.Tree = p.tree.state()
-	held := 0
-	for _, h := range slices.Concat(p.s.Queue, p.s.Removed) {
-		for _, s := range h.Entry.Spans {
-			held += len(s.Text)
-		}
-	}
-	if held <= maxHeldBytes && len(p.s.Queue)+len(p.s.Removed) <= maxHeld {
+	if p.held <= maxHeldState {
 		res.State = saveState(&p.s)
 	}
 	res.Counts = p.n

@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,10 +35,12 @@ func codexShape(rel string) Shape {
 }
 
 func decodeCodex(_ File, r *Record) ([]Entry, error) {
-	var l codexLine
-	if !parseCodex(r.Bytes, &l) {
+	record, ok := r.object()
+	if !ok {
 		return nil, nil
 	}
+	var l codexLine
+	l.read(record)
 	if e := readCodex(&l, r); e.ID != "" {
 		return []Entry{e.Entry}, nil
 	}
@@ -58,17 +59,17 @@ const (
 // A codexParser reads one rollout. Entries leave in file order: what stands behind
 // an undecided message waits with it.
 type codexParser struct {
-	file   File
-	shape  Shape
-	counts Counts
+	tally
+	file  File
+	shape Shape
 
 	line      codexLine
 	known     bool // a record of a known era was met
 	lastLine  int64
-	lineIDs   []uint64        // records of that line, for two on one line that are the same
+	lineIDs   []uint64        // records of that line, for two on one line that are the same; a state is behind a whole line
 	lineSet   map[uint64]bool // the same, when they are many
-	damaged   bool
-	seq       int64 // records so far
+	torn      bool            // a damaged line was met
+	seq       int64           // records so far
 	name      string
 	fileID    string // thread id in the file name, or ""
 	session   string // "" until told or needed
@@ -95,6 +96,7 @@ type codexParser struct {
 	base    int64           // of them before this parser
 	off     Bits
 	last    codexRef
+	lastID  string // of last
 	turns   []codexUserTurn
 	relabel bool
 }
@@ -109,7 +111,7 @@ func (r codexRef) id() string {
 	if r.line == 0 {
 		return ""
 	}
-	return "line-" + strconv.FormatInt(r.line, 10) + "-" + hex.EncodeToString(r.sum[:])
+	return lineID(r.line, r.sum)
 }
 
 type codexUserTurn struct {
@@ -191,14 +193,8 @@ func uuidTime(s string) int64 {
 // Damaged counts what holds no record.
 func (p *codexParser) Damaged(line, start, n int64, oversized bool) {
 	p.onLine(line)
-	p.damaged = true
-	p.counts.Skipped++
-	if oversized {
-		p.counts.Oversized++
-		return
-	}
-	p.counts.Malformed++
-	p.counts.Errors++
+	p.torn = true
+	p.damaged(oversized)
 }
 
 func (p *codexParser) onLine(line int64) {
@@ -211,15 +207,15 @@ func (p *codexParser) onLine(line int64) {
 // Record takes the next record.
 func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error {
 	p.onLine(r.Line)
-	if !parseCodex(r.Bytes, &p.line) {
-		p.damaged = true
-		p.counts.Skipped++
-		p.counts.Malformed++
-		p.counts.Errors++
+	record, ok := r.object()
+	if !ok {
+		p.torn = true
+		p.malformed()
 		return nil
 	}
-	p.counts.Records++
+	p.n.Records++
 	p.seq++
+	p.line.read(record)
 	e := readCodex(&p.line, r)
 	if e.note == cxUnknown {
 		p.unknown(e.name)
@@ -233,12 +229,12 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 		}
 		own = p.meta(&e)
 	case cxTurn:
-		p.turn(unquote(p.line.payload.of(cxTurnID)))
+		p.turn(p.line.payload[cxTurnID].str())
 	case cxRollback:
 		if p.holding() {
 			p.cwdUntil = p.seq - 1 // what waits must have left before it is undone
 		}
-		n, err := strconv.ParseInt(string(p.line.payload.of(cxNumTurns)), 10, 32)
+		n, err := strconv.ParseInt(string(p.line.payload[cxNumTurns]), 10, 32)
 		p.settle()
 		if rerr := p.release(emit); rerr != nil {
 			return rerr
@@ -251,7 +247,7 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	case cxCompacted:
 		p.compacted = r.Line
 	case cxTitle:
-		if t := unquote(p.line.payload.of(cxThreadName)); t != "" && len(t) <= 1024 {
+		if t := p.line.payload[cxThreadName].str(); t != "" && len(t) <= 1024 {
 			p.title = t
 		}
 	}
@@ -266,10 +262,9 @@ func (p *codexParser) Record(r *Record, emit func(*Record, *Entry) error) error 
 	if e.ID == "" {
 		return p.release(emit)
 	}
-	p.counts.Eligible++
+	p.n.Eligible++
 	if p.seen(binary.BigEndian.Uint64(r.Digest[:])) {
-		p.counts.Skipped++
-		p.counts.Errors++
+		p.duplicate()
 		return p.release(emit)
 	}
 	e.Copy = p.copying && !p.copyDone
@@ -317,21 +312,6 @@ func (p *codexParser) seen(sum uint64) bool {
 	return false
 }
 
-func (p *codexParser) unknown(name string) {
-	if name == "" {
-		name = "(none)"
-	}
-	if len(name) > evidence.MaxKind {
-		name = strings.ToValidUTF8(name[:evidence.MaxKind], "")
-	}
-	if p.counts.Unknown == nil {
-		p.counts.Unknown = map[string]int64{}
-	}
-	if _, ok := p.counts.Unknown[name]; ok || len(p.counts.Unknown) < 64 {
-		p.counts.Unknown[name]++
-	}
-}
-
 // meta takes a header. The first one is the file's own; a later one with another
 // id belongs to the thread this one was copied from. It reports whether it was the
 // file's own.
@@ -340,14 +320,14 @@ func (p *codexParser) meta(e *codexEntry) bool {
 	if !p.line.hasPayload {
 		f = &p.line.top
 	}
-	id := unquote(f.of(cxID))
+	id := f[cxID].str()
 	if !evidence.IsIdentifier(id) {
-		if id = unquote(f.of(cxSessionID)); !evidence.IsIdentifier(id) {
+		if id = f[cxSessionID].str(); !evidence.IsIdentifier(id) {
 			return false
 		}
 	}
 	// A file that lost its own header may begin with the parent's: then the name knows better.
-	if p.header || p.session != "" && id != p.session || p.session == "" && p.damaged && p.fileID != "" && id != p.fileID {
+	if p.header || p.session != "" && id != p.session || p.session == "" && p.torn && p.fileID != "" && id != p.fileID {
 		if id != p.id() && !p.copyDone {
 			p.copying = true
 			if p.ownTime == 0 {
@@ -360,15 +340,15 @@ func (p *codexParser) meta(e *codexEntry) bool {
 	p.session = id
 	p.ownTime = uuidTime(id)
 	p.metaTime = e.Time
-	p.paginated = unquote(f.of(cxHistoryMode)) == "paginated"
-	if cwd := f.of(cxCwd); isString(cwd) {
-		v := unquote(cwd)
+	p.paginated = f[cxHistoryMode].str() == "paginated"
+	if cwd := f[cxCwd]; cwd.isString() {
+		v := cwd.str()
 		p.project = ProjectID(v, v)
 	} else {
 		p.cwdUntil = p.seq + codexProject
 	}
-	forked, parent := unquote(f.of(cxForkedFrom)), unquote(f.of(cxParentThread))
-	if s := f.of(cxSource); isObject(s) {
+	forked, parent := f[cxForkedFrom].str(), f[cxParentThread].str()
+	if s := f[cxSource]; s.isObject() {
 		sub, spawner := codexSource(s)
 		p.subagent = sub
 		if parent == "" {
@@ -387,30 +367,17 @@ func (p *codexParser) meta(e *codexEntry) bool {
 }
 
 // codexSource looks into a header's source for the thread that spawned this one.
-func codexSource(raw []byte) (sub bool, parent string) {
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('{')
-	for w.more() {
-		if string(plainName(w.value())) != `"subagent"` {
-			w.value()
+func codexSource(source value) (sub bool, parent string) {
+	for name, v := range source.members() {
+		if string(name) != "subagent" {
 			continue
 		}
 		sub = true
-		if !w.enter('{') {
-			w.value()
-			continue
-		}
-		for w.more() {
-			name := string(plainName(w.value()))
-			v := w.value()
-			switch {
-			case name == `"parent_thread_id"`:
-				parent = unquote(v)
-			case isObject(v):
-				if f := codexParse(v); f.of(cxParentThread) != nil {
-					parent = unquote(f.of(cxParentThread))
-				}
+		for name, v := range v.members() {
+			if string(name) == "parent_thread_id" {
+				parent = v.str()
+			} else if id := v.member("parent_thread_id"); id != nil {
+				parent = id.str()
 			}
 		}
 	}
@@ -566,14 +533,14 @@ func (p *codexParser) out(r *Record, x *codexPending, emit func(*Record, *Entry)
 	}
 	e := x.entry
 	e.Session, e.Project = p.session, p.projectID()
-	e.Parent = p.last.id()
+	e.Parent = p.lastID
 	if x.user {
 		if len(p.turns) == codexMaxTurns {
 			p.turns = append(p.turns[:0], p.turns[1:]...)
 		}
 		p.turns = append(p.turns, codexUserTurn{at: p.emitted, parent: p.last})
 	}
-	p.last = codexRef{line: r.Line, sum: [8]byte(r.Digest[:8])}
+	p.last, p.lastID = codexRef{line: r.Line, sum: [8]byte(r.Digest[:8])}, e.ID
 	p.emitted++
 	x.entry = Entry{}
 	return emit(r, &e)
@@ -593,12 +560,12 @@ func (p *codexParser) rollback(n int64) {
 	for at := max(cut.at, p.base); at < p.emitted; at++ {
 		p.off.Set(int(at - p.base))
 	}
-	p.last = cut.parent
+	p.last, p.lastID = cut.parent, cut.parent.id()
 }
 
 // Finish emits what waits and gives the file's result.
 func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
-	if p.counts.Records > 0 && !p.known {
+	if p.n.Records > 0 && !p.known {
 		return Result{}, &ErrUnsupported{Reason: "no record of a known Codex format"}
 	}
 	given := p.cwdGiven
@@ -620,9 +587,9 @@ func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 	res := Result{
 		Info: Info{
 			Session: p.id(), Project: p.projectID(), Subagent: p.subagent, Parent: p.parent, Title: p.title,
-			LastEntry: p.last.id(), CompactionLine: p.compacted,
+			LastEntry: p.lastID, CompactionLine: p.compacted,
 		},
-		Counts:    p.counts,
+		Counts:    p.n,
 		OffBranch: p.off,
 		Relabel:   p.relabel,
 	}
@@ -632,7 +599,7 @@ func (p *codexParser) Finish(emit func(*Record, *Entry) error) (Result, error) {
 	return res, nil
 }
 
-const codexState = 2
+const codexState = 3
 
 // save writes what load reads.
 func (p *codexParser) save() []byte {
@@ -654,10 +621,6 @@ func (p *codexParser) save() []byte {
 		str(*s)
 	}
 	ref(p.last)
-	num(int64(len(p.lineIDs)))
-	for _, v := range p.lineIDs {
-		b = binary.BigEndian.AppendUint64(b, v)
-	}
 	num(int64(len(p.turns)))
 	at := int64(0)
 	for _, t := range p.turns {
@@ -683,11 +646,11 @@ func (p *codexParser) save() []byte {
 }
 
 func (p *codexParser) flags() []*bool {
-	return []*bool{&p.known, &p.damaged, &p.header, &p.cwdGiven, &p.paginated, &p.subagent, &p.copying, &p.copyDone, &p.cwdEarly}
+	return []*bool{&p.known, &p.torn, &p.header, &p.cwdGiven, &p.paginated, &p.subagent, &p.copying, &p.copyDone, &p.cwdEarly}
 }
 
 func (p *codexParser) numbers() []*int64 {
-	return []*int64{&p.lastLine, &p.seq, &p.cwdUntil, &p.compacted, &p.ownTime, &p.metaTime, &p.emitted}
+	return []*int64{&p.seq, &p.cwdUntil, &p.compacted, &p.ownTime, &p.metaTime, &p.emitted}
 }
 
 func (p *codexParser) strings() []*string {
@@ -741,9 +704,7 @@ func (p *codexParser) load(b []byte) bool {
 		*s = string(take(num()))
 	}
 	p.last = ref()
-	for n := num(); n > 0 && good; n-- {
-		p.lineIDs = append(p.lineIDs, sum())
-	}
+	p.lastID = p.last.id()
 	at := int64(0)
 	for n := num(); n > 0 && good; n-- {
 		at += num()

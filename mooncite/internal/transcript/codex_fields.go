@@ -1,9 +1,5 @@
 package transcript
 
-import (
-	"math"
-)
-
 // Fields of a rollout line that are looked at, on any level of it.
 const (
 	cxType = iota
@@ -38,34 +34,21 @@ const (
 	cxNumTurns
 	cxThreadName
 	cxItem
+	cxPayload
 	cxFields
 )
 
-// codexFields are places in a record, not slices: a line has a hundred of them, and
-// places cost the collector nothing.
-type codexFields struct {
-	src   []byte
-	at    [cxFields][2]int32
-	texts [][2]int32 // of the parts of content, when it is a list
-}
+// codexFields are the members of an object that are looked at; of two of one name the
+// last.
+type codexFields [cxFields]value
 
-// of gives a field's raw value, nil when it is not there.
-func (f *codexFields) of(k int) []byte {
-	if at := f.at[k]; at[1] > 0 {
-		return f.src[at[0]:at[1]:at[1]]
-	}
-	return nil
-}
-
-// read takes the value that comes next as a field, or passes over it.
-func (f *codexFields) read(w *rawWalk, k int) {
-	if k == cxContent && w.dec.PeekKind() == '[' {
-		f.readContent(w)
-		return
-	}
-	v := w.value()
-	if end := w.offset(); k >= 0 && k < cxFields && !w.bad {
-		f.at[k] = [2]int32{int32(end - len(v)), int32(end)}
+// read takes the members of an object.
+func (f *codexFields) read(object value) {
+	*f = codexFields{}
+	for name, v := range object.members() {
+		if k := codexField(name); k >= 0 {
+			f[k] = v
+		}
 	}
 }
 
@@ -76,174 +59,85 @@ type codexLine struct {
 	hasPayload         bool
 }
 
-// readContent takes the texts of a content's parts in passing: strings, and the
-// member text of objects.
-func (f *codexFields) readContent(w *rawWalk) {
-	f.texts = f.texts[:0]
-	f.at[cxContent] = [2]int32{}
-	w.enter('[')
-	for w.more() {
-		if w.dec.PeekKind() == '"' {
-			v := w.value()
-			f.texts = append(f.texts, [2]int32{int32(w.offset() - len(v)), int32(w.offset())})
-			continue
-		}
-		if !w.enter('{') {
-			w.value()
-			continue
-		}
-		var text [2]int32
-		for w.more() {
-			isText := string(plainName(w.value())) == `"text"`
-			if v := w.value(); isText {
-				text = [2]int32{}
-				if isString(v) {
-					text = [2]int32{int32(w.offset() - len(v)), int32(w.offset())}
-				}
-			}
-		}
-		if text[1] > 0 {
-			f.texts = append(f.texts, text)
-		}
+// read takes a record apart.
+func (l *codexLine) read(record value) {
+	l.top.read(record)
+	if l.hasPayload = l.top[cxPayload].isObject(); l.hasPayload {
+		l.payload.read(l.top[cxPayload])
+		l.item.read(l.payload[cxItem])
+		return
 	}
-}
-
-// contents gives the texts of content.
-func (f *codexFields) contents() []string {
-	if c := f.of(cxContent); c != nil {
-		return codexTexts(c)
-	}
-	if len(f.texts) == 0 {
-		return nil
-	}
-	out := make([]string, len(f.texts))
-	for i, at := range f.texts {
-		out[i] = unquote(f.src[at[0]:at[1]])
-	}
-	return out
+	l.payload, l.item = codexFields{}, codexFields{}
 }
 
 func codexField(name []byte) int {
 	switch string(name) {
-	case `"type"`:
+	case "type":
 		return cxType
-	case `"id"`:
+	case "id":
 		return cxID
-	case `"timestamp"`:
+	case "timestamp":
 		return cxTimestamp
-	case `"record_type"`:
+	case "record_type":
 		return cxRecordType
-	case `"role"`:
+	case "role":
 		return cxRole
-	case `"content"`:
+	case "content":
 		return cxContent
-	case `"message"`:
+	case "message":
 		return cxMessage
-	case `"text"`:
+	case "text":
 		return cxText
-	case `"call_id"`:
+	case "call_id":
 		return cxCallID
-	case `"arguments"`:
+	case "arguments":
 		return cxArguments
-	case `"input"`:
+	case "input":
 		return cxInput
-	case `"output"`:
+	case "output":
 		return cxOutput
-	case `"action"`:
+	case "action":
 		return cxAction
-	case `"command"`:
+	case "command":
 		return cxCommand
-	case `"aggregated_output"`:
+	case "aggregated_output":
 		return cxAggregated
-	case `"stdout"`:
+	case "stdout":
 		return cxStdout
-	case `"stderr"`:
+	case "stderr":
 		return cxStderr
-	case `"invocation"`:
+	case "invocation":
 		return cxInvocation
-	case `"result"`:
+	case "result":
 		return cxResult
-	case `"revised_prompt"`:
+	case "revised_prompt":
 		return cxRevisedPrompt
-	case `"session_id"`:
+	case "session_id":
 		return cxSessionID
-	case `"cwd"`:
+	case "cwd":
 		return cxCwd
-	case `"source"`:
+	case "source":
 		return cxSource
-	case `"parent_thread_id"`:
+	case "parent_thread_id":
 		return cxParentThread
-	case `"forked_from_id"`:
+	case "forked_from_id":
 		return cxForkedFrom
-	case `"instructions"`:
+	case "instructions":
 		return cxInstructions
-	case `"base_instructions"`:
+	case "base_instructions":
 		return cxBaseInstructions
-	case `"history_mode"`:
+	case "history_mode":
 		return cxHistoryMode
-	case `"turn_id"`:
+	case "turn_id":
 		return cxTurnID
-	case `"num_turns"`:
+	case "num_turns":
 		return cxNumTurns
-	case `"thread_name"`:
+	case "thread_name":
 		return cxThreadName
-	case `"item"`:
+	case "item":
 		return cxItem
-	case `"payload"`:
-		return cxFields
+	case "payload":
+		return cxPayload
 	}
 	return -1
-}
-
-// parseCodex takes a record apart in one pass. false: not a JSON object.
-func parseCodex(src []byte, l *codexLine) bool {
-	if len(src) > math.MaxInt32 {
-		return false
-	}
-	for _, f := range []*codexFields{&l.top, &l.payload, &l.item} {
-		*f = codexFields{src: src, texts: f.texts[:0]}
-	}
-	l.hasPayload = false
-	w := newRawWalk(src)
-	defer w.free()
-	if !w.enter('{') {
-		return false
-	}
-	for w.more() {
-		switch k := codexField(plainName(w.value())); {
-		case k == cxFields && w.dec.PeekKind() == '{':
-			l.hasPayload = true
-			w.dec.ReadToken()
-			for w.more() {
-				if k := codexField(plainName(w.value())); k == cxItem && w.dec.PeekKind() == '{' {
-					codexMembers(w, &l.item)
-				} else {
-					l.payload.read(w, k)
-				}
-			}
-		default:
-			l.top.read(w, k)
-		}
-	}
-	return w.done()
-}
-
-// codexMembers reads the object that comes next.
-func codexMembers(w *rawWalk, to *codexFields) {
-	if !w.enter('{') {
-		w.value()
-		return
-	}
-	for w.more() {
-		to.read(w, codexField(plainName(w.value())))
-	}
-}
-
-// codexParse is codexMembers over a raw value.
-func codexParse(raw []byte) (f codexFields) {
-	w := newRawWalk(raw)
-	defer w.free()
-	f.src = raw
-	codexMembers(w, &f)
-	return f
 }

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"hash/fnv"
 	"math/bits"
 	"slices"
@@ -105,13 +104,13 @@ func textKey(role, t string) uint64 {
 }
 
 // callKey gives the keys of a tool call's ids.
-func callKey(raws ...[]byte) []uint64 {
+func callKey(ids ...value) []uint64 {
 	var keys []uint64
-	for _, raw := range raws {
-		if isString(raw) && len(raw) > 2 {
+	for _, id := range ids {
+		if id.isString() && len(id) > 2 {
 			h := fnv.New64a()
 			h.Write([]byte("call"))
-			h.Write(bytes.TrimSpace(raw))
+			h.Write(id)
 			keys = append(keys, h.Sum64())
 		}
 	}

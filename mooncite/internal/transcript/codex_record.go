@@ -41,8 +41,8 @@ type codexEntry struct {
 // readCodex gives the meaning of a record. The line is wanted only for the id.
 func readCodex(l *codexLine, r *Record) codexEntry {
 	e := codexEntry{Entry: Entry{Time: evidence.NoTime}}
-	if ts := l.top.of(cxTimestamp); isString(ts) && len(ts) <= 66 {
-		e.Time = ParseTime(unquote(ts))
+	if ts := l.top[cxTimestamp]; ts.isString() && len(ts) <= 66 {
+		e.Time = ParseTime(ts.str())
 	}
 	var sp spanner
 	if l.hasPayload {
@@ -52,7 +52,7 @@ func readCodex(l *codexLine, r *Record) codexEntry {
 	}
 	e.Spans = sp.spans()
 	if len(e.Spans) > 0 {
-		e.ID = lineID(r.Line, r.Digest)
+		e.ID = lineID(r.Line, [8]byte(r.Digest[:8]))
 	} else {
 		e.rank, e.keys, e.user = 0, nil, false
 	}
@@ -62,17 +62,16 @@ func readCodex(l *codexLine, r *Record) codexEntry {
 // envelope reads eras C and E.
 func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 	p := &l.payload
-	e.name = unquote(l.top.of(cxType))
+	e.name = l.top[cxType].str()
 	e.Kind = e.name
 	switch e.name {
 	case "session_meta":
 		e.note = cxHeader
-		text := unquote(p.of(cxInstructions))
-		if b := p.of(cxBaseInstructions); isString(b) {
-			text = unquote(b)
-		} else if isObject(b) {
-			f := codexParse(b)
-			text = unquote(f.of(cxText))
+		text := p[cxInstructions].str()
+		if b := p[cxBaseInstructions]; b.isString() {
+			text = b.str()
+		} else if b.isObject() {
+			text = b.member("text").str()
 		}
 		instructions(sp, text)
 	case "response_item":
@@ -83,9 +82,9 @@ func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 		e.note = cxTurn
 	case "compacted":
 		e.note = cxCompacted
-		sp.extra(unquote(p.of(cxMessage)), evidence.Summary, "", evidence.Dialogue)
+		sp.extra(p[cxMessage].str(), evidence.Summary, "", evidence.Dialogue)
 	case "inter_agent_communication":
-		for _, t := range p.contents() {
+		for _, t := range codexTexts(p[cxContent]) {
 			sp.extra(t, evidence.Assistant, "", evidence.Dialogue)
 		}
 	case "world_state", "inter_agent_communication_metadata", "token_usage_record", "thread_settings_applied":
@@ -98,31 +97,31 @@ func (e *codexEntry) envelope(l *codexLine, sp *spanner) {
 func (e *codexEntry) bare(l *codexLine, sp *spanner) {
 	t := &l.top
 	switch {
-	case isString(t.of(cxType)):
-		switch string(t.of(cxType)) {
+	case t[cxType].isString():
+		switch string(t[cxType]) {
 		case `"session_meta"`:
 			e.note, e.Kind = cxHeader, "session_meta"
 		case `"turn_context"`, `"compacted"`, `"event_msg"`, `"world_state"`:
 		case `"user_message"`:
 			e.event(t, &l.item, sp)
 		case `"agent_message"`:
-			if isString(t.of(cxMessage)) {
+			if t[cxMessage].isString() {
 				e.event(t, &l.item, sp)
 				break
 			}
 			fallthrough
 		default:
-			if string(t.of(cxType)) == `"message"` && !isString(t.of(cxRole)) {
+			if string(t[cxType]) == `"message"` && !t[cxRole].isString() {
 				e.name, e.note = "message", cxUnknown // another client's
 			} else {
 				e.item(t, sp, false)
 			}
 			e.foreign = e.note == cxUnknown
 		}
-	case isString(t.of(cxRecordType)):
-	case isString(t.of(cxID)) && (isString(t.of(cxTimestamp)) || t.of(cxInstructions) != nil):
+	case t[cxRecordType].isString():
+	case t[cxID].isString() && (t[cxTimestamp].isString() || t[cxInstructions] != nil):
 		e.note, e.Kind = cxHeader, "session_meta"
-		instructions(sp, unquote(t.of(cxInstructions)))
+		instructions(sp, t[cxInstructions].str())
 	default:
 		e.note, e.foreign = cxUnknown, true
 	}
@@ -138,12 +137,12 @@ func instructions(sp *spanner, text string) {
 
 // item reads a response item. enveloped says that an event may tell the same.
 func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
-	e.name = unquote(p.of(cxType))
+	e.name = p[cxType].str()
 	e.Kind = e.name
 	switch e.name {
 	case "message":
-		role := unquote(p.of(cxRole))
-		texts := p.contents()
+		role := p[cxRole].str()
+		texts := codexTexts(p[cxContent])
 		for _, t := range texts {
 			switch role {
 			case "user":
@@ -171,28 +170,26 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 			e.keys = turnKeys(role, texts)
 		}
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call":
-		if a := p.of(cxArguments); isString(a) {
-			codexArguments(sp, unquote(a))
+		if a := p[cxArguments]; a.isString() {
+			codexArguments(sp, a)
 		} else if a != nil {
 			toolValues(sp, a)
 		}
-		if in := p.of(cxInput); isString(in) {
-			codexInput(sp, unquote(in))
+		if in := p[cxInput]; in.isString() {
+			codexInput(sp, in.str())
 		} else if in != nil {
 			toolValues(sp, in)
 		}
-		if a := p.of(cxAction); isObject(a) {
-			toolValues(sp, codexAction(a))
-		}
+		codexAction(sp, p[cxAction])
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
-		toolOutputs(sp, p.of(cxOutput))
+		toolOutputs(sp, p[cxOutput])
 		if enveloped {
-			e.rank, e.keys = rankStrong, callKey(p.of(cxCallID))
+			e.rank, e.keys = rankStrong, callKey(p[cxCallID])
 		}
 	case "image_generation_call":
-		codexInput(sp, unquote(p.of(cxRevisedPrompt)))
+		codexInput(sp, p[cxRevisedPrompt].str())
 	case "agent_message":
-		for _, t := range p.contents() {
+		for _, t := range codexTexts(p[cxContent]) {
 			sp.extra(t, evidence.Assistant, "", evidence.Dialogue)
 		}
 	case "reasoning", "additional_tools", "compaction", "compaction_summary", "context_compaction",
@@ -204,14 +201,14 @@ func (e *codexEntry) item(p *codexFields, sp *spanner, enveloped bool) {
 
 // event reads an event_msg.
 func (e *codexEntry) event(p, item *codexFields, sp *spanner) {
-	e.name = unquote(p.of(cxType))
+	e.name = p[cxType].str()
 	e.Kind = e.name
 	switch e.name {
 	case "user_message", "agent_message":
-		if !isString(p.of(cxMessage)) {
+		if !p[cxMessage].isString() {
 			return
 		}
-		t := unquote(p.of(cxMessage))
+		t := p[cxMessage].str()
 		e.rank = rankStrong
 		if e.name == "user_message" {
 			e.user = userText(sp, t, false)
@@ -223,21 +220,18 @@ func (e *codexEntry) event(p, item *codexFields, sp *spanner) {
 	case "item_completed":
 		e.turnItem(item, sp)
 	case "exec_command_end":
-		toolValues(sp, p.of(cxCommand))
-		if out := p.of(cxAggregated); isString(out) && len(out) > 2 {
+		toolValues(sp, p[cxCommand])
+		if out := p[cxAggregated]; out.isString() && len(out) > 2 {
 			toolOutputs(sp, out)
 		} else {
-			toolOutputs(sp, p.of(cxStdout))
-			toolOutputs(sp, p.of(cxStderr))
+			toolOutputs(sp, p[cxStdout])
+			toolOutputs(sp, p[cxStderr])
 		}
-		e.rank, e.keys = rankWeak, callKey(p.of(cxCallID))
+		e.rank, e.keys = rankWeak, callKey(p[cxCallID])
 	case "mcp_tool_call_end":
-		if isObject(p.of(cxInvocation)) {
-			f := codexParse(p.of(cxInvocation))
-			toolValues(sp, f.of(cxArguments))
-		}
-		toolResult(sp, p.of(cxResult))
-		e.rank, e.keys = rankWeak, callKey(p.of(cxCallID))
+		toolValues(sp, p[cxInvocation].member("arguments"))
+		toolResult(sp, p[cxResult])
+		e.rank, e.keys = rankWeak, callKey(p[cxCallID])
 	case "task_started", "turn_started":
 		e.note = cxTurn
 	case "task_complete", "turn_complete", "turn_aborted":
@@ -271,13 +265,13 @@ var codexEvents = map[string]bool{
 
 // turnItem reads the item of an item_completed event.
 func (e *codexEntry) turnItem(f *codexFields, sp *spanner) {
-	e.name = unquote(f.of(cxType))
+	e.name = f[cxType].str()
 	if evidence.IsKind(e.name) {
 		e.Kind = e.name
 	}
 	switch e.name {
 	case "UserMessage", "AgentMessage":
-		texts := f.contents()
+		texts := codexTexts(f[cxContent])
 		role := "assistant"
 		if e.name == "UserMessage" {
 			role = "user"
@@ -291,25 +285,25 @@ func (e *codexEntry) turnItem(f *codexFields, sp *spanner) {
 		}
 		e.rank, e.keys = rankMiddle, turnKeys(role, texts)
 	case "Plan":
-		sp.extra(unquote(f.of(cxText)), evidence.Assistant, "", evidence.Dialogue)
+		sp.extra(f[cxText].str(), evidence.Assistant, "", evidence.Dialogue)
 	case "CommandExecution":
-		toolValues(sp, f.of(cxCommand))
-		if out := f.of(cxAggregated); isString(out) && len(out) > 2 {
+		toolValues(sp, f[cxCommand])
+		if out := f[cxAggregated]; out.isString() && len(out) > 2 {
 			toolOutputs(sp, out)
 		} else {
-			toolOutputs(sp, f.of(cxOutput))
-			toolOutputs(sp, f.of(cxStdout))
-			toolOutputs(sp, f.of(cxStderr))
+			toolOutputs(sp, f[cxOutput])
+			toolOutputs(sp, f[cxStdout])
+			toolOutputs(sp, f[cxStderr])
 		}
-		e.rank, e.keys = rankWeak, callKey(f.of(cxID), f.of(cxCallID))
+		e.rank, e.keys = rankWeak, callKey(f[cxID], f[cxCallID])
 	case "McpToolCall":
-		if a := f.of(cxArguments); isString(a) {
-			codexArguments(sp, unquote(a))
+		if a := f[cxArguments]; a.isString() {
+			codexArguments(sp, a)
 		} else if a != nil {
 			toolValues(sp, a)
 		}
-		toolResult(sp, f.of(cxResult))
-		e.rank, e.keys = rankWeak, callKey(f.of(cxID), f.of(cxCallID))
+		toolResult(sp, f[cxResult])
+		e.rank, e.keys = rankWeak, callKey(f[cxID], f[cxCallID])
 	case "ContextCompaction":
 		e.note = cxCompacted
 	case "CollabAgentToolCall", "Reasoning", "FileChange", "WebSearch", "ImageView", "ImageGeneration",
@@ -320,36 +314,16 @@ func (e *codexEntry) turnItem(f *codexFields, sp *spanner) {
 }
 
 // codexTexts gives the texts of a content: a string, or parts with a text.
-func codexTexts(raw []byte) []string {
-	if isString(raw) {
-		return []string{unquote(raw)}
+func codexTexts(content value) (out []string) {
+	if content.isString() {
+		return []string{content.str()}
 	}
-	if !isArray(raw) {
-		return nil
-	}
-	var out []string
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('[')
-	for w.more() {
-		if w.dec.PeekKind() == '"' {
-			out = append(out, unquote(w.value()))
-			continue
+	for part := range content.elements() {
+		if !part.isString() {
+			part = part.member("text")
 		}
-		if !w.enter('{') {
-			w.value()
-			continue
-		}
-		var text []byte
-		for w.more() {
-			if string(plainName(w.value())) == `"text"` {
-				text = w.value()
-			} else {
-				w.value()
-			}
-		}
-		if isString(text) {
-			out = append(out, unquote(text))
+		if part.isString() {
+			out = append(out, part.str())
 		}
 	}
 	return out

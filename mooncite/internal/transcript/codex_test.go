@@ -507,7 +507,7 @@ func TestUnquote(t *testing.T) {
 		`"a\n\t\"\\\/\b\f\r"`: "a\n\t\"\\/\b\f\r", `"\u0041\u00e9\ud83d\ude00"`: "Aé😀", `"\ud83d"`: "\uFFFD",
 		`"\ud83dx\u0042"`: "\uFFFDxB", `"\ud83d\ud83d\ude00"`: "\uFFFD😀", "\"\xff\\n\"": "\uFFFD\n", `""`: "", `12`: "", "\"\xff\xfe\"": "\uFFFD\uFFFD",
 	} {
-		if got := unquote([]byte(in)); got != want {
+		if got := value(in).str(); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}

@@ -1,7 +1,7 @@
 package transcript
 
 import (
-	"strings"
+	"bytes"
 
 	"localmcp/mooncite/internal/evidence"
 )
@@ -22,105 +22,97 @@ func keepArgument(t string) bool {
 }
 
 // codexArguments adds arguments that are a string: JSON, broken JSON or plain text.
-func codexArguments(sp *spanner, t string) {
-	if s := strings.TrimSpace(t); s != "" && (s[0] == '{' || s[0] == '[') {
-		if vs, more, ok := stringsIn([]byte(t), evidence.MaxToolInputs, keepArgument); ok {
-			inputs(sp, vs, more)
-			return
-		}
+func codexArguments(sp *spanner, arguments value) {
+	if !arguments.inside(func(v value) { toolValues(sp, v) }) {
+		codexInput(sp, arguments.str())
 	}
-	codexInput(sp, t)
 }
 
-// toolValues adds the text values of a raw JSON value.
-func toolValues(sp *spanner, raw []byte) {
-	if len(raw) == 0 {
+// toolValues adds the strings in a value.
+func toolValues(sp *spanner, v value) {
+	inputs(sp, func(add func(string) bool) { v.strings(add) })
+}
+
+// codexAction adds the words of an action: its command, else the strings in its members
+// but the type.
+func codexAction(sp *spanner, action value) {
+	if command := action.member("command"); command.isArray() || command.isString() {
+		toolValues(sp, command)
 		return
 	}
-	vs, more, _ := stringsIn(raw, evidence.MaxToolInputs, keepArgument)
-	inputs(sp, vs, more)
+	inputs(sp, func(add func(string) bool) {
+		for name, v := range action.members() {
+			if string(name) != "type" && string(name) != "status" && !v.strings(add) {
+				return
+			}
+		}
+	})
 }
 
-func inputs(sp *spanner, values []string, more bool) {
-	for _, v := range values {
-		sp.toolInput(v)
-	}
-	if more {
-		sp.cut(evidence.Assistant)
-	}
-}
-
-// codexAction gives the part of an action that holds words: its command, else
-// its members but the type.
-func codexAction(raw []byte) []byte {
-	if f := codexParse(raw); isArray(f.of(cxCommand)) || isString(f.of(cxCommand)) {
-		return f.of(cxCommand)
-	}
-	w := newRawWalk(raw)
-	defer w.free()
-	out := []byte{'['}
-	w.enter('{')
-	for w.more() {
-		name := string(plainName(w.value()))
-		v := w.value()
-		if name == `"type"` || name == `"status"` || len(v) == 0 {
-			continue
+// inputs adds the strings that each gives, at most [evidence.MaxToolInputs].
+func inputs(sp *spanner, each func(add func(string) bool)) {
+	left := evidence.MaxToolInputs
+	each(func(s string) bool {
+		if !keepArgument(s) {
+			return true
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
+		if left == 0 {
+			sp.cut(evidence.Assistant)
+			return false
 		}
-		out = append(out, v...)
-	}
-	return append(out, ']')
+		left--
+		sp.toolInput(s)
+		return true
+	})
 }
 
 // toolOutputs adds a tool's answer in any of its forms.
-func toolOutputs(sp *spanner, raw []byte) {
+func toolOutputs(sp *spanner, answer value) {
 	switch {
-	case isString(raw):
-		t := unquote(raw)
-		if s := strings.TrimSpace(t); strings.HasPrefix(s, "{") && strings.Contains(s[:min(len(s), 64)], `"output"`) {
-			b := []byte(t)
-			w := newRawWalk(b)
-			f := codexFields{src: b}
-			codexMembers(w, &f)
-			ok := w.done()
-			w.free()
-			if ok && isString(f.of(cxOutput)) {
-				t = unquote(f.of(cxOutput))
-			}
-		}
-		codexOutput(sp, t)
-	case isArray(raw):
-		for _, t := range codexTexts(raw) {
+	case answer.isString():
+		codexOutput(sp, answerText(answer))
+	case answer.isArray():
+		for _, t := range codexTexts(answer) {
 			codexOutput(sp, t)
 		}
-	case isObject(raw):
-		f := codexParse(raw)
-		if texts := f.contents(); len(texts) > 0 {
+	case answer.isObject():
+		if texts := codexTexts(answer.member("content")); len(texts) > 0 {
 			for _, t := range texts {
 				codexOutput(sp, t)
 			}
-		} else if isString(f.of(cxOutput)) {
-			toolOutputs(sp, f.of(cxOutput))
+		} else if out := answer.member("output"); out.isString() {
+			toolOutputs(sp, out)
 		}
 	}
 }
 
+// answerText gives the text of an answer that is a string: of one that is JSON text and
+// begins with its output, that.
+func answerText(answer value) (text string) {
+	const begin, escape = 64, 6 // characters looked at, and what one can take
+	found := false
+	if bytes.Contains(answer[:min(len(answer), begin*escape)], []byte("output")) {
+		answer.inside(func(v value) {
+			if out := v.member("output"); out.isString() && bytes.Contains(v[:min(len(v), begin)], []byte(`"output"`)) {
+				text, found = out.str(), true
+			}
+		})
+	}
+	if !found {
+		text = answer.str()
+	}
+	return text
+}
+
 // toolResult adds an MCP result: {content: [...]}, also inside {"Ok": ...}.
-func toolResult(sp *spanner, raw []byte) {
-	if !isObject(raw) {
-		toolOutputs(sp, raw)
+func toolResult(sp *spanner, result value) {
+	if !result.isObject() {
+		toolOutputs(sp, result)
 		return
 	}
-	w := newRawWalk(raw)
-	defer w.free()
-	w.enter('{')
-	for w.more() {
-		name := string(plainName(w.value()))
-		v := w.value()
-		switch name {
-		case `"Ok"`, `"Err"`, `"content"`:
+	for name, v := range result.members() {
+		switch string(name) {
+		case "Ok", "Err", "content":
 			toolOutputs(sp, v)
 		}
 	}

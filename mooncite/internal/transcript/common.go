@@ -84,12 +84,15 @@ func ParseTime(s string) int64 {
 }
 
 // lineID is the entry id of a record that has none of its own: its line and the
-// first 16 hex digits of its digest.
-func lineID(line int64, d evidence.Digest) string {
-	return "line-" + strconv.FormatInt(line, 10) + "-" + hex.EncodeToString(d[:8])
+// beginning of its digest.
+func lineID(line int64, sum [8]byte) string {
+	b := append(make([]byte, 0, 48), "line-"...)
+	b = append(strconv.AppendInt(b, line, 10), '-')
+	return string(hex.AppendEncode(b, sum[:]))
 }
 
-// A spanner collects the spans of one entry. Text the earlier program indexed too
+// A spanner collects the spans of one entry, out of texts that are valid UTF-8, as
+// [value.str] makes them. Text the earlier program indexed too
 // is added with dialogue and comes first, so that its ordinals stay; kinds of span
 // that are new are added with extra and count on after it (decision 2.7).
 type spanner struct{ old, new, hidden []Span }
@@ -135,9 +138,6 @@ func (s *spanner) spans() []Span {
 // headTail adds the whole of a short text, else its head and its tail as two
 // spans, each contiguous in the record, and the middle as hidden ones.
 func (s *spanner) headTail(to []Span, text string, like Span) []Span {
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\uFFFD")
-	}
 	if len(text) <= evidence.MaxToolBytes {
 		return chunk(to, text, like)
 	}
@@ -167,9 +167,6 @@ func (s *spanner) headTail(to []Span, text string, like Span) []Span {
 // that is only white space gives none; line breaks alone do give one, because the
 // earlier program saw them as visible escapes and its ordinals must hold.
 func chunk(to []Span, text string, like Span) []Span {
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\uFFFD")
-	}
 	if len(text) <= evidence.MaxSpanBytes/6 { // cannot exceed the bound however it is escaped
 		if !blank(text) {
 			like.Text = text

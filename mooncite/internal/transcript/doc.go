@@ -10,8 +10,9 @@
 // record inside a spliced line is recovered with its own range (decision 2.1);
 // unknown record types are counted, never errors; no input makes a parser panic or
 // take memory beyond a small multiple of the largest record; a parser stopped
-// after any record and resumed from its state gives the same entries as one that
-// read the file in one go, or says [ErrRestart].
+// after any record and resumed from its state gives the same entries, branches
+// included, as one that read the file in one go, or says [ErrRestart], or asks for the
+// branches of one reading ([Result.Relabel]).
 //
 // What it deliberately does not do: it opens no file, it never writes, it does not
 // rank, fold or mask, and it trusts no field to be present.

@@ -21,9 +21,11 @@ func scanDocument(r io.Reader, f File, at Position, p Parser, emit func(*Record,
 	if at != (Position{}) {
 		return at, ErrRestart
 	}
+	first := buffers.Get().(*[firstBuffer]byte)
+	defer buffers.Put(first)
 	s := &docScan{
 		r: r, parser: p, emit: emit,
-		buf:   make([]byte, docChunk),
+		buf:   first[:],
 		limit: evidence.MaxConversation,
 		codex: f.Origin == evidence.Codex,
 	}
@@ -41,7 +43,6 @@ func scanDocument(r io.Reader, f File, at Position, p Parser, emit func(*Record,
 }
 
 const (
-	docChunk = 256 << 10
 	docDepth = 10000    // nesting, as the JSON decoder bounds it
 	docAgain = 64 << 20 // bytes that may be scanned again behind damage, beside four times those read
 )
@@ -100,8 +101,8 @@ func (s *docScan) fill() bool {
 	s.lineAt()
 	s.off += int64(s.n)
 	s.i, s.n, s.counted = 0, 0, 0
-	if len(s.buf) != docChunk {
-		s.buf = make([]byte, docChunk) // the old one was what damage gave back
+	if len(s.buf) != firstBuffer {
+		s.buf = make([]byte, firstBuffer) // the old one was what damage gave back
 	}
 	for range 100 {
 		n, err := s.r.Read(s.buf)
@@ -268,7 +269,6 @@ func (s *docScan) scalar() error {
 // stringStop finds the next quote, backslash or control character, eight bytes at
 // a time.
 func stringStop(b []byte, j int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; j+8 <= len(b); j += 8 {
 		x := binary.LittleEndian.Uint64(b[j:])
 		quote, slash := x^ones*'"', x^ones*'\\'

@@ -71,7 +71,7 @@ func TestDocumentOversized(t *testing.T) {
 	data := gptFixtures(t)["array/conversations.json"]
 	p, _ := New(File{Origin: evidence.ChatGPT, Rel: "conversations.json"}, nil)
 	sessions := map[string]bool{}
-	s := &docScan{r: bytes.NewReader(data), parser: p, limit: 1500, buf: make([]byte, docChunk),
+	s := &docScan{r: bytes.NewReader(data), parser: p, limit: 1500, buf: make([]byte, firstBuffer),
 		emit: func(_ *Record, e *Entry) error { sessions[e.Session] = true; return nil }}
 	if err := s.document(); err != nil && err != errStop {
 		t.Fatal(err)

@@ -2,21 +2,20 @@ package transcript
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"iter"
-	"unicode/utf8"
+	"math/bits"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"localmcp/mooncite/internal/evidence"
 )
 
-// How JSON is read here: a record is checked once, as a whole ([checker]: jsontext,
-// behind a quick look that knows most good records for good); after that its members are found by skipping over what is not
-// wanted, at the speed of a byte search, and only wanted strings are unescaped.
-// Nothing below trusts that the check was made: on bytes that are not JSON the
-// walk ends early, it never panics.
+// How JSON is read here, in every origin: a record is checked once, as a whole
+// ([checker]: jsontext, behind a quick look that knows most good records for good);
+// after that its members are found by skipping over what is not wanted, at the speed of
+// a byte search, and only wanted strings are unescaped. Nothing below trusts that the
+// check was made: on bytes that are not JSON the walk ends early, it never panics.
 
 // value is the raw text of one JSON value without surrounding white space.
 type value []byte
@@ -90,13 +89,19 @@ func space(b []byte, i int) int {
 // stringEnd returns the offset behind the string that begins at i, or -1.
 func stringEnd(b []byte, i int) int {
 	j := i + 1
-	for stop := min(len(b), j+24); j < stop; j++ { // names and short values
-		switch b[j] {
-		case '"':
-			return j + 1
-		case '\\':
-			j++
+	for stop := j + 32; j < stop && j+8 <= len(b); { // names and short values, eight bytes at once
+		x := binary.LittleEndian.Uint64(b[j:])
+		quote, slash := x^ones*'"', x^ones*'\\'
+		m := ((quote-ones)&^quote | (slash-ones)&^slash) & tops
+		if m == 0 {
+			j += 8
+			continue
 		}
+		j += bits.TrailingZeros64(m) >> 3
+		if b[j] == '"' {
+			return j + 1
+		}
+		j += 2
 	}
 	if j >= len(b) {
 		return -1
@@ -227,211 +232,7 @@ func (v value) isArray() bool  { return len(v) >= 2 && v[0] == '[' }
 func (v value) isNull() bool   { return len(v) == 0 || v[0] == 'n' }
 func (v value) isTrue() bool   { return len(v) > 0 && v[0] == 't' }
 
-// str returns the string's text, "" for any other value.
-func (v value) str() string {
-	if !v.isString() {
-		return ""
-	}
-	s := v[1 : len(v)-1]
-	if bytes.IndexByte(s, '\\') < 0 && utf8.Valid(s) {
-		return string(s)
-	}
-	return string(unescape(make([]byte, 0, len(s)), s))
-}
-
 // is reports whether v is the string s, written without escapes.
 func (v value) is(s string) bool {
 	return v.isString() && string(v[1:len(v)-1]) == s
-}
-
-// unescape appends the text that the inside of a JSON string stands for. Bytes
-// that are not UTF-8, and surrogates without their other half, become U+FFFD.
-func unescape(to, s []byte) []byte {
-	for len(s) > 0 {
-		k := bytes.IndexByte(s, '\\')
-		part := s
-		if k >= 0 {
-			part = s[:k]
-		}
-		if utf8.Valid(part) {
-			to = append(to, part...)
-		} else {
-			for len(part) > 0 {
-				r, n := utf8.DecodeRune(part)
-				to = utf8.AppendRune(to, r)
-				part = part[n:]
-			}
-		}
-		if k < 0 {
-			break
-		}
-		s = s[k:]
-		if len(s) < 2 {
-			return utf8.AppendRune(to, utf8.RuneError)
-		}
-		n := 2
-		switch c := s[1]; c {
-		case 'n':
-			to = append(to, '\n')
-		case 't':
-			to = append(to, '\t')
-		case 'r':
-			to = append(to, '\r')
-		case 'b':
-			to = append(to, '\b')
-		case 'f':
-			to = append(to, '\f')
-		case 'u':
-			r, ok := hex4(s)
-			n = min(6, len(s))
-			if ok && r >= 0xd800 && r < 0xdc00 {
-				if low, ok := hex4(s[6:]); ok && low >= 0xdc00 && low < 0xe000 {
-					r = (r-0xd800)<<10 + low - 0xdc00 + 0x10000
-					n = 12
-				}
-			}
-			if !ok {
-				r = utf8.RuneError
-			}
-			to = utf8.AppendRune(to, r) // a lone surrogate becomes U+FFFD here
-		case '"', '\\', '/':
-			to = append(to, c)
-		default: // not JSON
-			to = utf8.AppendRune(to, utf8.RuneError)
-			if c >= utf8.RuneSelf {
-				n = 1
-			}
-		}
-		s = s[n:]
-	}
-	return to
-}
-
-// hex4 reads \uXXXX.
-func hex4(s []byte) (r rune, ok bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	for _, c := range s[2:6] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
-}
-
-// toolText gives the text of a tool's argument or result to add; of a very large one
-// the parts that headTail takes, without making a string of all of it. Base64 gives
-// nothing.
-func toolText(v value, add func(string)) {
-	if !v.isString() || isBase64(v[1:len(v)-1]) {
-		return
-	}
-	if len(v)-2 <= evidence.MaxToolBytes {
-		add(v.str())
-		return
-	}
-	b := unescape(make([]byte, 0, len(v)-2), v[1:len(v)-1])
-	const ends = evidence.MaxToolBytes / 2
-	const middle = evidence.MaxHiddenBytes + 2*utf8.UTFMax // a little too much: headTail sees that more was there
-	if len(b) > 2*ends+middle {
-		h, t := ends+middle, len(b)-ends
-		for h > 0 && !utf8.RuneStart(b[h]) {
-			h--
-		}
-		for t < len(b) && !utf8.RuneStart(b[t]) {
-			t++
-		}
-		b = append(b[:h], b[t:]...)
-	}
-	add(string(b))
-}
-
-// isBase64 reports whether the inside of a JSON string is encoded bytes rather
-// than text: long, and without anything but base64 digits where it begins.
-func isBase64(s []byte) bool {
-	if bytes.HasPrefix(s, []byte("data:")) {
-		k := bytes.IndexByte(s[:min(len(s), 128)], ',')
-		return k > 0 && bytes.Contains(s[:k], []byte(";base64"))
-	}
-	const enough = 512
-	if len(s) < enough {
-		return false
-	}
-	for i := 0; i < enough; i++ {
-		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '+', c == '/', c == '=', c == '-', c == '_':
-		case c == '\\' && i+1 < enough && (s[i+1] == 'n' || s[i+1] == 'r' || s[i+1] == '/') && i >= 60:
-			i++ // wrapped lines of an encoder
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// sealed reports whether a member holds what is never taken: hidden thinking,
-// signatures, encrypted or encoded bytes.
-func sealed(name []byte) bool {
-	switch string(name) {
-	case "thinking", "thinkingSignature", "signature", "encrypted_content", "redacted_thinking", "data", "blob", "base64":
-		return true
-	}
-	return false
-}
-
-// structural reports whether a member only says what its neighbours are.
-func structural(name []byte) bool {
-	switch string(name) {
-	case "type", "id", "role", "name", "toolName", "toolCallId", "mimeType", "customType":
-		return true
-	}
-	return sealed(name)
-}
-
-// texts gives the strings inside v in their order, at most *left of them, not from
-// members that skip names, and not from deeper than people nest things. *left is
-// negative in the end when there were more.
-func texts(v value, left *int, skip func([]byte) bool, add func(value)) {
-	textsAt(v, left, 16, skip, add)
-}
-
-func textsAt(v value, left *int, depth int, skip func([]byte) bool, add func(value)) {
-	switch {
-	case *left < 0 || len(v) <= 2: // an empty string, list or object among them
-	case v[0] == '"':
-		*left--
-		if *left >= 0 {
-			add(v)
-		}
-	case depth == 0:
-		if v[0] == '{' || v[0] == '[' {
-			*left = -1
-		}
-	case v[0] == '{':
-		for name, m := range v.members() {
-			if *left < 0 {
-				return
-			}
-			if !skip(name) {
-				textsAt(m, left, depth-1, skip, add)
-			}
-		}
-	case v[0] == '[':
-		for e := range v.elements() {
-			if *left < 0 {
-				return
-			}
-			textsAt(e, left, depth-1, skip, add)
-		}
-	}
 }

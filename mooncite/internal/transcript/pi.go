@@ -46,7 +46,7 @@ type piState struct {
 	Project    string    `json:"project,omitempty"`
 	Parent     string    `json:"parent,omitempty"`
 	Title      string    `json:"title,omitempty"`
-	Began      int64     `json:"began,omitempty"`  // time of the header of a file with a parent
+	Began      int64     `json:"began"`            // time of the header
 	Header     bool      `json:"header,omitempty"` // the header was met
 	Linear     bool      `json:"linear,omitempty"` // version 1: no ids, no parents
 	Compaction int64     `json:"compaction,omitempty"`
@@ -95,7 +95,7 @@ func readPi(r *Record, raw value) piRecord {
 		}
 	}
 	if !m.hasID {
-		m.id = lineID(r.Line, r.Digest)
+		m.id = lineID(r.Line, [8]byte(r.Digest[:8]))
 	}
 	m.entry = Entry{ID: m.id, Parent: m.parent, Kind: m.kind, Time: m.time}
 	return m
@@ -314,6 +314,12 @@ func (p *piParser) Record(r *Record, emit func(*Record, *Entry) error) error {
 	}
 	parent := m.parent
 	if parent == "" && p.s.Linear {
+		if m.hasID {
+			p.tree.doubt(m.id)
+		}
+		if p.tree.relabel {
+			return ErrRestart // the leaf, which is to be the parent, may be another one
+		}
 		parent = p.tree.leaf
 		m.entry.Parent = parent
 	}
@@ -321,10 +327,13 @@ func (p *piParser) Record(r *Record, emit func(*Record, *Entry) error) error {
 	switch m.kind {
 	case "compaction":
 		p.s.Compaction = r.Line
+		p.tree.doubt(m.id)
 	case "session_info":
 		p.title(raw.member("name"))
+		p.tree.doubt(m.id)
 	case "title_change":
 		p.title(raw.member("title"))
+		p.tree.doubt(m.id)
 	}
 	if m.entry.Spans = m.spans(); len(m.entry.Spans) == 0 {
 		return nil
@@ -350,17 +359,6 @@ func (p *piParser) title(v value) {
 	if t := v.str(); t != "" {
 		p.s.Title = clip(t, 256)
 	}
-}
-
-// clip cuts s to at most n bytes without breaking a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n]
 }
 
 // header takes the session record. Only the first one counts: a later one was

@@ -103,9 +103,11 @@ func quickName(b []byte, i int) int {
 	return i + 1
 }
 
+// Of eight bytes at once: every lowest and every highest bit.
+const ones, tops = 0x0101010101010101, 0x8080808080808080
+
 // quickString passes over the rest of a string, whose inside begins at i.
 func quickString(b []byte, i int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for {
 		// Eight bytes at once, up to a quote, a backslash or a control character.
 		for i+8 <= len(b) {

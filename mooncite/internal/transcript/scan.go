@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"sync"
 
 	"localmcp/mooncite/internal/evidence"
 )
@@ -42,8 +43,13 @@ func Scan(r io.Reader, f File, at Position, p Parser, emit func(*Record, *Entry)
 	if ShapeOf(f) == Document {
 		return scanDocument(r, f, at, p, emit)
 	}
-	return (&lineScanner{r: r, at: at, p: p, emit: emit}).run()
+	first := buffers.Get().(*[firstBuffer]byte)
+	defer buffers.Put(first)
+	return (&lineScanner{r: r, at: at, p: p, emit: emit, buf: first[:]}).run()
 }
+
+// buffers are read into. Most files need one only, and there are many files.
+var buffers = sync.Pool{New: func() any { return new([firstBuffer]byte) }}
 
 type lineScanner struct {
 	r     io.Reader
@@ -52,10 +58,10 @@ type lineScanner struct {
 	emit  func(*Record, *Entry) error
 	check checker
 	buf   []byte
+	rec   Record // the one at hand
 }
 
 func (s *lineScanner) run() (Position, error) {
-	s.buf = make([]byte, firstBuffer)
 	var (
 		have, seen int   // bytes held, and how many of them hold no line end
 		passed     int64 // bytes of the present line already let go: it is too long
@@ -136,9 +142,8 @@ func (s *lineScanner) line(b []byte, length int64) error {
 }
 
 func (s *lineScanner) record(line, start int64, b []byte) error {
-	return s.p.Record(&Record{
-		Line: line, Start: start, End: start + int64(len(b)), Bytes: b, Digest: sha256.Sum256(b), checked: true,
-	}, s.emit)
+	s.rec = Record{Line: line, Start: start, End: start + int64(len(b)), Bytes: b, Digest: sha256.Sum256(b), checked: true}
+	return s.p.Record(&s.rec, s.emit)
 }
 
 // salvage finds the whole records in a damaged line. The forms that occur: two

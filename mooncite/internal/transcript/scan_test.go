@@ -247,7 +247,9 @@ func FuzzWalk(f *testing.F) {
 		if end := valueEnd(v, 0); end != len(v) {
 			t.Fatalf("%q: ends at %d, want %d", v, end, len(v))
 		}
-		var want []string
+		var all []string
+		value(v).strings(func(s string) bool { all = append(all, s); return true })
+		var want, wantAll []string
 		d := json.NewDecoder(bytes.NewReader(v))
 		depth, deepest := 0, 0
 		type frame struct{ object, name bool }
@@ -276,10 +278,17 @@ func FuzzWalk(f *testing.F) {
 					}
 				}
 			case string:
-				if !isName && x != "" {
+				if isName {
+					break
+				}
+				wantAll = append(wantAll, x)
+				if x != "" {
 					want = append(want, x)
 				}
 			}
+		}
+		if d := cmp.Diff(wantAll, all); d != "" {
+			t.Errorf("%q, all strings:\n%s", v, d)
 		}
 		if deepest < 15 {
 			if d := cmp.Diff(want, got); d != "" {

@@ -1,11 +1,17 @@
 package transcript
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
-// maxUnknown bounds the names kept of unknown record types.
-const maxUnknown = 64
+// Bounds of the names that are kept of unknown record types.
+const (
+	maxUnknown     = 64
+	maxUnknownName = 64 // bytes
+)
 
-// A tally counts what a parser meets; it gives parsers their Damaged.
+// A tally counts what a parser meets.
 type tally struct{ n Counts }
 
 func (t *tally) malformed() {
@@ -28,10 +34,12 @@ func (t *tally) damaged(oversized bool) {
 	t.malformed()
 }
 
+// unknown counts a record of a type nobody knows.
 func (t *tally) unknown(name string) {
-	if len(name) > 64 {
-		name = name[:64]
+	if name == "" {
+		name = "(none)"
 	}
+	name = clip(name, maxUnknownName)
 	if _, ok := t.n.Unknown[name]; !ok && len(t.n.Unknown) >= maxUnknown {
 		return
 	}
@@ -41,9 +49,21 @@ func (t *tally) unknown(name string) {
 	t.n.Unknown[name]++
 }
 
+// clip cuts s to at most n bytes without breaking a character. What it cuts off is not
+// kept in memory.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return strings.Clone(s[:n])
+}
+
 // stateVersion changes when a saved state of an earlier program would be read
 // wrongly; such a state means reading the file anew.
-const stateVersion = 1
+const stateVersion = 2
 
 // saveState and loadState keep a parser's state. They are not on the hot path.
 func saveState(s any) []byte {

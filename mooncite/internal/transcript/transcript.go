@@ -88,8 +88,8 @@ func (e *ErrUnsupported) Error() string { return e.Reason }
 // A Parser reads the records of one file in order.
 type Parser interface {
 	// Record takes the next record and gives zero or more entries to emit. The
-	// entry and its spans may be kept by emit; Record's bytes may not be kept by
-	// the parser. Errors end the file: *ErrUnsupported, ErrRestart, or emit's own.
+	// entry and its spans may be kept by emit; the Record and its bytes may be kept by
+	// neither. Errors end the file: *ErrUnsupported, ErrRestart, or emit's own.
 	Record(r *Record, emit func(*Record, *Entry) error) error
 	// Damaged tells of n bytes at a line that hold no record (not JSON, oversized).
 	Damaged(line, start, n int64, oversized bool)
