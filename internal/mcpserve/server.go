@@ -3,7 +3,6 @@ package mcpserve
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,8 +58,6 @@ type Server struct {
 	caps  *mcp.ServerCapabilities
 	keep  *shelf
 	slots chan struct{}
-
-	agreed sync.Map // of *mcp.ServerSession to the revision of its handshake
 }
 
 // New builds a server. It panics on what only a programmer can get wrong.
