@@ -532,6 +532,9 @@ func TestSupervisorHoldsNothing(t *testing.T) {
 	w := sampleWorld(t)
 	c := w.serve()
 	c.finds("ECONNRESET")
+	if bound := fmt.Sprintf("/proc/%d/status", c.worker()); os.Geteuid() == 0 && !strings.Contains(read(t, bound), "CapBnd:\t0000000000000000\n") {
+		t.Errorf("a worker could gain capabilities: %s", read(t, bound))
+	}
 	for _, pid := range []int{c.Cmd.Process.Pid, c.worker()} {
 		names, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		if errors.Is(err, os.ErrPermission) && os.Geteuid() != 0 {

@@ -12,10 +12,9 @@ import (
 const lastCapability = 63
 
 // dropCapabilities empties the sets of every thread. Ambient capabilities go with the
-// permitted ones. bounding says whether the process may still run a program: then the set
-// of what a program can gain is emptied too, where this user can. It takes a call for
-// each capability on each thread, 2 ms in all, and a process that can run nothing is
-// spared it.
+// permitted ones. With bounding, what a program that is run can gain is emptied too, on
+// the calling thread alone, where this user can: it is for the thread that starts
+// workers. (Without new privileges nothing could be gained anyhow.)
 func dropCapabilities(bounding bool) error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var now [2]unix.CapUserData
@@ -31,7 +30,7 @@ func dropCapabilities(bounding bool) error {
 			if held == 0 {
 				continue
 			}
-			if err := everyThread(syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0)); err != nil {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,8 @@ import (
 //
 // It wants a program without cgo, where the Go runtime can make a system call on every
 // thread. The faults are [Refused] and [NotSupported]; after one the process may be
-// half confined and should end.
+// half confined and should end. A supervisor's goroutine keeps its thread, from which
+// [Supervise] starts workers.
 func Self(p Policy, keep ...int) (State, error) {
 	if auditArch == 0 {
 		return State{}, fault.New(NotSupported, "there is no system call filter for this kind of processor").
@@ -32,7 +33,9 @@ func Self(p Policy, keep ...int) (State, error) {
 		return State{}, refused(err, "memory dumps cannot be switched off")
 	}
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	if !p.Supervisor { // whose thread is the one that starts workers
+		defer runtime.UnlockOSThread()
+	}
 	if err := dropCapabilities(p.Supervisor); err != nil {
 		return State{}, refused(err, "capabilities cannot be dropped")
 	}

@@ -38,8 +38,9 @@ const (
 // it had read is lost, and gives a fault. When ctx is done, or who started this process
 // is gone, the worker is told to end and later killed.
 //
-// The process confines itself before ([Policy.Supervisor]). Supervise keeps its thread
-// for ever: the kernel kills a worker when the thread that started it ends.
+// The process confines itself before ([Policy.Supervisor]), on the same goroutine.
+// Supervise keeps its thread for ever: the kernel kills a worker when the thread that
+// started it ends.
 func Supervise(ctx context.Context, args []string) (int, error) {
 	runtime.LockOSThread()
 	letter, err := newLetter()

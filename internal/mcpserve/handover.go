@@ -24,14 +24,6 @@ type keptArtifact struct {
 	Expires time.Time `json:"expires"`
 }
 
-// remember notes the revision that a handshake agreed on, which the SDK does not tell.
-func (s *Server) remember(req mcp.Request, res mcp.Result) {
-	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
-	if res, is := res.(*mcp.InitializeResult); ok && is {
-		s.agreed.Store(r.Session, res.ProtocolVersion)
-	}
-}
-
 // Resume is [Server.Serve] for a session that another process began: state is what that
 // one's Resume returned. Nil begins a new session. When [Options.Stale] ended it, next is
 // the state to go on with, else nil.
@@ -51,7 +43,6 @@ func (s *Server) Resume(ctx context.Context, state []byte, in io.Reader, out io.
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	defer s.agreed.Delete(session)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -85,9 +76,6 @@ func (s *Server) await(ctx context.Context, c *conn, done <-chan struct{}) {
 func (s *Server) leave(session *mcp.ServerSession, c *conn, before mcp.ServerSessionState) ([]byte, error) {
 	h := handover{Session: before, Unread: c.left.rest}
 	h.Session.InitializeParams = session.InitializeParams()
-	if version, ok := s.agreed.Load(session); ok {
-		h.Session.NegotiatedProtocolVersion, _ = version.(string)
-	}
 	if h.Session.InitializedParams == nil && c.initialized {
 		h.Session.InitializedParams = &mcp.InitializedParams{}
 	}

@@ -145,21 +145,22 @@ func TestHandoverLegacy(t *testing.T) {
 	r.end()
 }
 
-// The negotiated revision survives: an old client gets no links afterwards either.
+// The revision of the handshake survives: an old client gets no links afterwards either.
 func TestHandoverKeepsTheRevision(t *testing.T) {
-	r := newRelay(t, true)
-	r.send(request(1, "initialize", strings.Replace(initialize, "2025-11-25", "2024-11-05", 1)))
-	r.answer("1")
-	for id := 2; id < 5; id++ {
-		r.send(request(id, "tools/call", toolCall("long", `{"count":5000}`)))
-		m := r.answer(fmt.Sprint(id))
-		if res := read[toolResult](t, m); len(res.Content) != 1 {
-			t.Errorf("%+v", res.Content)
+	for asked, contents := range map[string]int{"2024-11-05": 1, "2025-06-18": 2} {
+		r := newRelay(t, true)
+		r.send(request(1, "initialize", strings.Replace(initialize, "2025-11-25", asked, 1)))
+		r.answer("1")
+		for id := 2; id < 5; id++ {
+			r.send(request(id, "tools/call", toolCall("long", `{"count":5000}`)))
+			if res := read[toolResult](t, r.answer(fmt.Sprint(id))); len(res.Content) != contents {
+				t.Errorf("%s: %d contents, want %d", asked, len(res.Content), contents)
+			}
 		}
-	}
-	r.end()
-	if r.took.Load() < 3 {
-		t.Errorf("%d replacements", r.took.Load())
+		r.end()
+		if r.took.Load() < 3 {
+			t.Errorf("%d replacements", r.took.Load())
+		}
 	}
 }
 

@@ -33,9 +33,6 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.again(r.Params), nil
 		}
 		res, err = next(ctx, method, req)
-		if err == nil {
-			s.remember(req, res)
-		}
 		if method == "resources/read" && err != nil && !modern(req) {
 			err = notFoundInLegacy(err)
 		}

@@ -2,7 +2,6 @@ package mcpserve
 
 import (
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,8 +50,6 @@ type Server struct {
 	caps  *mcp.ServerCapabilities
 	keep  *shelf
 	slots chan struct{}
-
-	agreed sync.Map // of *mcp.ServerSession to the revision of its handshake
 }
 
 // New builds a server. It panics on what only a programmer can get wrong.
