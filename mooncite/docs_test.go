@@ -151,6 +151,8 @@ var explained = []struct {
 	{evidence.CodeConfig, "The configuration cannot be used."},
 	{evidence.CodeSource, "A source cannot be read."},
 	{evidence.CodeUnavailable, "Nothing can be answered at all."},
+	{evidence.CodeInstall, "The installation cannot be made, changed or removed as it stands. What was there is there."},
+	{evidence.CodeClient, "A client's own command failed, or the client knows another server of the name."},
 	{cli.Output, "An answer could not be written to standard output."},
 	{op.InvalidArgument, "A tool was called with arguments that do not fit its input schema."},
 	{op.UnknownOperation, "There is no tool of that name."},

@@ -79,6 +79,10 @@ func (p *program) root() *cobra.Command {
 		p.rebuildCommand(),
 		p.sourceCommand(),
 		p.forgetCommand(),
+		p.installCommand(),
+		p.disableCommand(),
+		p.uninstallCommand(),
+		p.purgeCommand(),
 		p.versionCommand(),
 	)
 	return root

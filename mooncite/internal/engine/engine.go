@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,7 @@ type Engine struct {
 	places     source.Places
 	store      *index.Store
 	dir        *safefile.Root
+	alive      *privdir.Held // keeps a purge away
 	forgotten  *tombstones
 	now        func() time.Time
 	patience   time.Duration
@@ -86,25 +88,22 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	if o.Patience <= 0 {
 		o.Patience = recallBudget
 	}
-	if o, inside := places.StateInside(); inside {
-		return nil, fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, which are never written to", o).
-			WithHint("set MOONCITE_STATE_DIR to a directory outside every root, or take a registered one out with `mooncite source remove`; `mooncite source list` shows them")
-	}
-	if err := places.Housed(places.StateDir); err != nil {
-		return nil, err
-	}
-	if err := claim(places.StateDir); err != nil {
+	if err := Prepare(places); err != nil {
 		return nil, err
 	}
 	dir, err := privdir.Open(places.StateDir, "the state directory")
 	if err != nil {
 		return nil, err
 	}
+	alive, err := privdir.TryLockShared(filepath.Join(places.StateDir, engineLock))
+	if err != nil {
+		return nil, errors.Join(beingPurged(err), dir.Close())
+	}
 	store, err := index.Open(places.StateDir)
 	if err != nil {
-		return nil, errors.Join(err, dir.Close())
+		return nil, errors.Join(err, alive.Unlock(), dir.Close())
 	}
-	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, batch: batchText, watched: map[watchKey]*watched{},
+	e := &Engine{places: places, store: store, dir: dir, alive: alive, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, batch: batchText, watched: map[watchKey]*watched{},
 		last: lastRun{refresh: notRun, rebuild: notRun, at: evidence.NoTime}}
 	e.timings.now = o.Now
 	e.life, e.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -112,6 +111,19 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 		e.work.Go(func() { _ = e.Refresh(e.life, nil) }) // what goes wrong shows at the first request
 	}
 	return e, nil
+}
+
+// Prepare makes the state directory and marks it as mooncite's, as [Open] does. One that
+// is another program's is refused.
+func Prepare(places source.Places) error {
+	if o, inside := places.StateInside(); inside {
+		return fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, which are never written to", o).
+			WithHint("set MOONCITE_STATE_DIR to a directory outside every root, or take a registered one out with `mooncite source remove`; `mooncite source list` shows them")
+	}
+	if err := places.Housed(places.StateDir); err != nil {
+		return err
+	}
+	return claim(places.StateDir)
 }
 
 // Close ends background work and closes the files. What was being read is read again
@@ -124,7 +136,7 @@ func (e *Engine) Close() error {
 	e.retire()
 	e.users = 0
 	e.bury()
-	return errors.Join(e.store.Close(), e.dir.Close())
+	return errors.Join(e.store.Close(), e.alive.Unlock(), e.dir.Close())
 }
 
 // claim makes the state directory and its marker. A directory that holds anything

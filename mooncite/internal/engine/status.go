@@ -64,14 +64,6 @@ type Problem struct {
 	Remedy string     `json:"remedy"`
 }
 
-// Registrations are the states of the four client registrations.
-type Registrations struct {
-	Pi         string `json:"pi"`
-	OMP        string `json:"omp"`
-	Codex      string `json:"codex"`
-	ClaudeCode string `json:"claudeCode"`
-}
-
 // ByOrigin is a count for each origin.
 type ByOrigin struct {
 	Pi      int64 `json:"pi"`
@@ -158,7 +150,7 @@ const statusBudget = 2 * time.Second
 func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 	out := StatusOut{SourceRoot: "authorized-conversation-sources", Generation: emptyGeneration, TrustState: fullVerified, Coverage: partial,
 		ErrorGroups: []ErrorGroup{}, Problems: []Problem{}, UnknownTypes: []UnknownType{},
-		Registrations: Registrations{Unavailable, Unavailable, Unavailable, Unavailable}}
+		Registrations: registrations(e.dir)}
 	f, err := e.fresh(ctx, statusBudget, false)
 	if err == nil {
 		err = e.read(ctx, f, func(v *view) error { out.fill(v); return nil })
@@ -348,7 +340,7 @@ func (o StatusOut) Text() string {
 	}
 	fmt.Fprintf(&b, "Index: %d bytes; last successful refresh %s; last refresh %s, last rebuild %s\n", o.StateBytes, orUnknown(o.LastSuccessfulRefreshAt), o.LastRefreshOutcome, o.LastRebuildOutcome)
 	r := &o.Registrations
-	fmt.Fprintf(&b, "Registrations: pi %s, omp %s, codex %s, claudeCode %s\n", r.Pi, r.OMP, r.Codex, r.ClaudeCode)
+	fmt.Fprintf(&b, "Registrations: pi %s, omp %s, codex %s, claudeCode %s; asked %s\n", r.Pi, r.OMP, r.Codex, r.ClaudeCode, orNever(r.ProbedAt))
 	b.WriteString(detailText(o.ResultDetail))
 	b.WriteString(o.Next.text())
 	return b.String()

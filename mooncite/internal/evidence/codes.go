@@ -11,9 +11,11 @@ const (
 	CodeConfig      fault.Code = "config"      // the configuration cannot be used
 	CodeSource      fault.Code = "source"      // a source cannot be read
 	CodeUnavailable fault.Code = "unavailable" // nothing can be answered at all
+	CodeInstall     fault.Code = "install"     // the installation cannot be made, changed or removed
+	CodeClient      fault.Code = "client"      // a client's own command failed, or it has another registration
 )
 
 // Codes lists them.
 func Codes() []fault.Code {
-	return []fault.Code{CodeUsage, CodeConfirm, CodeState, CodeConfig, CodeSource, CodeUnavailable}
+	return []fault.Code{CodeUsage, CodeConfirm, CodeState, CodeConfig, CodeSource, CodeUnavailable, CodeInstall, CodeClient}
 }
