@@ -101,7 +101,7 @@ func (c commands) run(ctx context.Context, path, program string, args ...string)
 	ownGroup(cmd)
 	err := cmd.Run()
 	endGroup(cmd)
-	o := output{status: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String()}
+	o := output{status: cmd.ProcessState.ExitCode(), stdout: out.kept.String(), stderr: errs.kept.String()}
 	var exit *exec.ExitError
 	switch {
 	case out.over || errs.over:
@@ -114,19 +114,20 @@ func (c commands) run(ctx context.Context, path, program string, args ...string)
 	return o, err
 }
 
-// bounded keeps the beginning of a stream and stops what writes too much.
+// bounded keeps the beginning of a stream and stops what writes too much. The buffer is
+// not embedded: its ReadFrom would be called instead of Write.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	over bool
 	stop func()
 }
 
-// Write keeps b.
+// Write keeps p.
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxOutput {
+	if b.kept.Len()+len(p) > maxOutput {
 		b.over = true
 		b.stop()
 		return 0, errLoud
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }

@@ -93,7 +93,7 @@ func (i *Installer) Install(ctx context.Context) (Result, error) {
 	if _, err := i.Places.launcher(program); err != nil {
 		return Result{}, err
 	}
-	dir, err := i.Places.claim()
+	dir, fresh, err := i.Places.claim()
 	if err != nil {
 		return Result{}, err
 	}
@@ -103,7 +103,7 @@ func (i *Installer) Install(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer held.Unlock()
-	c := &change{Installer: i, dir: dir, program: program, before: before}
+	c := &change{Installer: i, dir: dir, fresh: fresh, program: program, before: before}
 	r, err := c.install(ctx)
 	if err == nil {
 		return r, nil
@@ -148,11 +148,13 @@ func refuseConflicts(found []Finding) error {
 type change struct {
 	*Installer
 	dir     *safefile.Root
+	fresh   bool // there was no installation
 	program []byte
 	before  []Finding
 
 	rec     *record
 	was     record // as it was before
+	written bool   // the record is another than before
 	staged  string // holds the replaced package once it was exchanged
 	placed  bool   // a package was put where none was
 	swapped bool   // the package was exchanged
@@ -212,6 +214,7 @@ func (c *change) install(ctx context.Context) (Result, error) {
 
 // record writes what is owned now.
 func (c *change) record(step string) error {
+	c.written = true
 	if err := writeRecord(c.dir, c.rec); err != nil {
 		return err
 	}
@@ -326,9 +329,6 @@ func (c *change) tidy() {
 
 // takeBack undoes what was done, the last first.
 func (c *change) takeBack(ctx context.Context) error {
-	if c.rec == nil {
-		return nil
-	}
 	var bad error
 	for _, cl := range slices.Backward(c.added) {
 		if f := cl.probe(ctx); f.State == Exact {
@@ -355,10 +355,13 @@ func (c *change) takeBack(ctx context.Context) error {
 	if bad != nil {
 		return unwritable(bad)
 	}
-	if c.was.Package == "" && c.was.Next == "" && len(c.was.Clients) == 0 && !c.was.Launcher {
+	switch {
+	case c.fresh:
 		return c.Places.vacate(c.dir)
+	case c.written:
+		return writeRecord(c.dir, &c.was)
 	}
-	return writeRecord(c.dir, &c.was)
+	return nil
 }
 
 // older reports whether version a is older than b, as far as both are versions: numbers

@@ -23,17 +23,15 @@ var codexTable = []byte("[mcp_servers." + serverName + "]")
 func (c *codex) tended(change func() error, keep func(before, after []byte) ([]byte, bool)) error {
 	path := filepath.Join(c.dir("CODEX_HOME", ".codex"), codexConfig)
 	before, _ := os.ReadFile(path) // there may be none
-	if err := change(); err != nil {
-		return err
-	}
+	failed := change() // what has failed may have written all the same
 	after, err := os.ReadFile(path)
 	if err != nil {
-		return nil // Codex keeps it elsewhere
+		return failed // Codex keeps it elsewhere
 	}
 	if want, ok := keep(before, after); ok && !bytes.Equal(want, after) {
 		_ = rewrite(path, after, want)
 	}
-	return nil
+	return failed
 }
 
 // rewrite replaces the content of a file that is still what it was a moment ago. A link,

@@ -75,15 +75,15 @@ func (p Places) foreign(cause error) error {
 		WithHint("remove it with its own uninstall, or set XDG_DATA_HOME to another directory")
 }
 
-// claim makes the installation's directory. One that holds anything but what a first
-// install that crashed can have left stays as it is.
-func (p Places) claim() (*safefile.Root, error) {
-	dir, err := privdir.Create(p.Root, rootWhat)
+// claim makes the installation's directory and reports whether it was none before. One
+// that holds anything but what a first install that crashed can have left stays as it is.
+func (p Places) claim() (dir *safefile.Root, fresh bool, err error) {
+	dir, err = privdir.Create(p.Root, rootWhat)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	empty, err := unmarked(dir)
-	if err == nil && empty {
+	fresh, err = unmarked(dir)
+	if err == nil && fresh {
 		if err = dir.WriteFileAtomic(markerName, []byte(marker), 0o600); err != nil {
 			err = unwritable(err)
 		}
@@ -93,9 +93,9 @@ func (p Places) claim() (*safefile.Root, error) {
 	}
 	if err != nil {
 		dir.Close()
-		return nil, err
+		return nil, false, err
 	}
-	return dir, nil
+	return dir, fresh, nil
 }
 
 func unwritable(err error) error {
