@@ -23,7 +23,7 @@ var codexTable = []byte("[mcp_servers." + serverName + "]")
 func (c *codex) tended(change func() error, keep func(before, after []byte) ([]byte, bool)) error {
 	path := filepath.Join(c.dir("CODEX_HOME", ".codex"), codexConfig)
 	before, _ := os.ReadFile(path) // there may be none
-	failed := change() // what has failed may have written all the same
+	failed := change()             // what has failed may have written all the same
 	after, err := os.ReadFile(path)
 	if err != nil {
 		return failed // Codex keeps it elsewhere
