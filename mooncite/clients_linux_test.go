@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,11 +90,7 @@ func (w *world) claudeEntry(name string) string {
 // client runs a client of the world in a directory of its own.
 func (w *world) client(name string, args ...string) ran {
 	w.t.Helper()
-	return w.clientIn(w.Path("work"), "", name, args...)
-}
-
-func (w *world) clientIn(dir, input, name string, args ...string) ran {
-	w.t.Helper()
+	dir := w.Path("work")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		w.t.Fatal(err)
 	}
@@ -99,7 +98,7 @@ func (w *world) clientIn(dir, input, name string, args ...string) ran {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*commandLimit)
 	defer cancel()
 	c := exec.CommandContext(ctx, filepath.Join(path, name), args...)
-	c.Env, c.Dir, c.Stdin = w.Environ(), dir, strings.NewReader(input)
+	c.Env, c.Dir = w.Environ(), dir
 	c.WaitDelay = 5 * time.Second
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
@@ -110,57 +109,131 @@ func (w *world) clientIn(dir, input, name string, args ...string) ran {
 	return ran{c.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// registrations are the four states as the last command found them.
-func (w *world) registrations() string {
+// originals are the files of a world that nothing of mooncite may change: the histories,
+// and what belongs to the clients and other servers.
+func (w *world) originals() map[string]string {
 	w.t.Helper()
-	r := w.status().Registrations
-	return strings.Join([]string{r.Pi, r.OMP, r.Codex, r.ClaudeCode}, " ")
+	files := map[string]string{}
+	for _, dir := range []string{".claude/projects", ".codex/sessions", ".pi/agent/sessions", ".omp/agent/sessions", "incoming"} {
+		err := filepath.WalkDir(w.Path(dir), func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				files[name] = testenv.Fingerprint(w.t, name)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.t.Fatal(err)
+		}
+	}
+	if len(files) < 5 {
+		w.t.Fatalf("there are histories of %d files only", len(files))
+	}
+	for _, name := range []string{".claude/settings.json", ".claude/CLAUDE.md", ".pi/agent/mcp.json", ".pi/agent/models.json"} {
+		files[name] = testenv.Fingerprint(w.t, w.Path(name))
+	}
+	return files
 }
+
+// others are the entries of others in files that clients change when mooncite comes and
+// goes: all of Codex's file but our table, and Claude Code's other server.
+func (w *world) others() string {
+	w.t.Helper()
+	data, err := os.ReadFile(w.Path(".codex/config.toml"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ours := "\n[mcp_servers.mooncite]\ncommand = " + quoted(w.installed()) + "\nargs = [\"serve\"]\n"
+	return strings.TrimSuffix(string(data), ours) + w.claudeEntry("other")
+}
+
+// installed is the program that clients start.
+func (w *world) installed() string { return w.Path(".local/share/mooncite/package/bin/mooncite") }
 
 // The whole way with the real clients: install, use with a model, disable, uninstall,
 // purge. No history and nothing of other servers is ever changed.
 func TestRealClients(t *testing.T) {
 	w := withClients(t)
-	histories := []string{".claude/projects", ".codex/sessions", ".pi/agent/sessions", ".omp/agent/sessions", "incoming"}
-	kept := func() string {
-		var b strings.Builder
-		for _, dir := range histories {
-			b.WriteString(testenv.Fingerprint(t, w.Path(dir)))
-		}
-		for _, file := range []string{".codex/config.toml", ".claude/settings.json", ".claude/CLAUDE.md", ".pi/agent/mcp.json"} {
-			data, err := os.ReadFile(w.Path(file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.WriteString(strings.TrimSuffix(string(data), codexEntry(w)))
-		}
-		b.WriteString(w.claudeEntry("other"))
-		return b.String()
-	}
-	before := kept()
+	m := newModel(t)
+	w.Write(t, ".pi/agent/models.json", `{"providers":{"stand-in":{"baseUrl":`+quoted(m.URL+"/v1")+`,"api":"openai-completions","apiKey":"none",`+
+		`"models":[{"id":"stand-in","name":"stand-in","reasoning":false,"input":["text"],"contextWindow":100000,"maxTokens":1000}]}}}`)
+	w.Write(t, ".codex/config.toml", otherCodex+fmt.Sprintf("\n[model_providers.stand-in]\nname = \"stand-in\"\nbase_url = %q\nwire_api = \"responses\"\n", m.URL+"/v1"))
+	originals, others := w.originals(), w.others()
 	unchanged := func(after string) {
 		t.Helper()
-		if now := kept(); now != before {
-			t.Errorf("%s changed something:\n%s\nbefore:\n%s", after, now, before)
+		now := w.originals()
+		for name, was := range originals {
+			if now[name] != was {
+				t.Errorf("%s changed %s:\n%s%s", after, name, was, now[name])
+			}
+		}
+		if now := w.others(); now != others {
+			t.Errorf("%s changed entries of others:\n%s\nbefore:\n%s", after, now, others)
+		}
+	}
+	registered := func(want string) {
+		t.Helper()
+		r := w.status().Registrations
+		if got := strings.Join([]string{r.Pi, r.OMP, r.Codex, r.ClaudeCode}, " "); got != want || r.ProbedAt == nil {
+			t.Errorf("the clients are %s, want %s", got, want)
 		}
 	}
 
 	w.must(0, "install")
 	unchanged("install")
-	if got := w.registrations(); got != "exact exact exact exact" {
-		t.Fatalf("after install the clients are %s", got)
-	}
+	registered("exact exact exact exact")
 	w.must(0, "install")
 	unchanged("the second install")
 
-	t.Run("claude", func(t *testing.T) {
-		if r := w.client("claude", "mcp", "list"); !strings.Contains(r.stdout, "mooncite: "+w.Path(".local/share/mooncite/package/bin/mooncite")+" serve - ✔") {
+	t.Run("Claude Code", func(t *testing.T) {
+		if r := w.client("claude", "mcp", "list"); !strings.Contains(r.stdout, "mooncite: "+w.installed()+" serve - ✔") {
 			t.Errorf("claude mcp list: %s%s", r.stdout, r.stderr)
 		}
+		w.Set("ANTHROPIC_BASE_URL", m.URL)
+		w.Set("ANTHROPIC_API_KEY", "none")
+		w.Set("ENABLE_TOOL_SEARCH", "false")
+		w.Set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+		w.Set("DISABLE_AUTOUPDATER", "1")
+		m.forget()
+		r := w.client("claude", "-p", "what was that error?", "--allowedTools", "mcp__mooncite__mooncite_recall,mcp__mooncite__mooncite_inspect")
+		m.asked(t, r)
 	})
-}
+	t.Run("Codex", func(t *testing.T) {
+		m.forget()
+		r := w.client("codex", "exec", "--skip-git-repo-check", "-c", `model_provider="stand-in"`, "-c", `mcp_servers.other.enabled=false`, "--dangerously-bypass-approvals-and-sandbox", "what was that error?")
+		m.asked(t, r)
+	})
+	t.Run("Pi", func(t *testing.T) {
+		m.forget()
+		r := w.client("pi", "-p", "--provider", "stand-in", "--model", "stand-in", "--no-session", "what was that error?")
+		m.asked(t, r)
+	})
+	t.Run("OMP", func(t *testing.T) {
+		r := w.client("omp", "plugin", "list")
+		if !strings.Contains(r.stdout, "mooncite@") {
+			t.Errorf("omp plugin list: %s%s", r.stdout, r.stderr)
+		}
+	})
+	unchanged("use")
 
-// codexEntry is what Codex's file has more when mooncite is registered.
-func codexEntry(w *world) string {
-	return "\n[mcp_servers.mooncite]\ncommand = \"" + w.Path(".local/share/mooncite/package/bin/mooncite") + "\"\nargs = [\"serve\"]\n"
+	w.must(0, "disable")
+	unchanged("disable")
+	registered("missing missing missing missing")
+	w.must(0, "install")
+	registered("exact exact exact exact")
+	w.must(0, "uninstall")
+	unchanged("uninstall")
+	registered("missing missing missing missing")
+	for _, gone := range []string{".local/share/mooncite", ".local/bin/mooncite", ".omp/plugins/node_modules/mooncite"} {
+		if _, err := os.Lstat(w.Path(gone)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there (%v)", gone, err)
+		}
+	}
+	if data, err := os.ReadFile(w.Path(".pi/agent/settings.json")); err != nil || string(data) != otherPi {
+		t.Errorf("Pi's settings are %s (%v)", data, err)
+	}
+	w.must(0, "purge", "--yes")
+	if _, err := os.Lstat(w.state()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state is still there (%v)", err)
+	}
+	unchanged("purge")
 }

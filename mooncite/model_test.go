@@ -258,12 +258,23 @@ func (m *model) completions(w http.ResponseWriter, body []byte) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// asked wants the model to have got a recall with evidence and its verified text.
-func (m *model) asked(t *testing.T) {
+// forget makes it begin anew.
+func (m *model) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tools, m.results, m.strange = nil, nil, nil
+}
+
+// asked wants the model to have got a recall with evidence and its verified text, and the
+// client to have shown what it said at last.
+func (m *model) asked(t *testing.T, client ran) {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.results) < 2 || !strings.Contains(m.results[0], modelQuery) || !strings.Contains(m.results[1], "verified") {
 		t.Errorf("the tools %v answered the model %.3000q; requests it did not know: %v", m.tools, m.results, m.strange)
+	}
+	if client.status != 0 || !strings.Contains(client.stdout, modelAnswer) {
+		t.Errorf("the client ends with %d and says %.3000s\n%.3000s", client.status, client.stdout, client.stderr)
 	}
 }
