@@ -146,6 +146,12 @@ func (w *world) others() string {
 	return strings.TrimSuffix(string(data), ours) + w.claudeEntry("other")
 }
 
+// standIn tells Pi and OMP of the model.
+func standIn(m *model) string {
+	return `{"providers":{"stand-in":{"baseUrl":` + quoted(m.URL+"/v1") + `,"api":"openai-completions","apiKey":"none",` +
+		`"models":[{"id":"stand-in","name":"stand-in","reasoning":false,"input":["text"],"contextWindow":100000,"maxTokens":1000}]}}}`
+}
+
 // installed is the program that clients start.
 func (w *world) installed() string { return w.Path(".local/share/mooncite/package/bin/mooncite") }
 
@@ -154,8 +160,8 @@ func (w *world) installed() string { return w.Path(".local/share/mooncite/packag
 func TestRealClients(t *testing.T) {
 	w := withClients(t)
 	m := newModel(t)
-	w.Write(t, ".pi/agent/models.json", `{"providers":{"stand-in":{"baseUrl":`+quoted(m.URL+"/v1")+`,"api":"openai-completions","apiKey":"none",`+
-		`"models":[{"id":"stand-in","name":"stand-in","reasoning":false,"input":["text"],"contextWindow":100000,"maxTokens":1000}]}}}`)
+	w.Write(t, ".pi/agent/models.json", standIn(m))
+	w.Write(t, ".omp/agent/models.yml", standIn(m)) // JSON is YAML
 	w.Write(t, ".codex/config.toml", otherCodex+fmt.Sprintf("\n[model_providers.stand-in]\nname = \"stand-in\"\nbase_url = %q\nwire_api = \"responses\"\n", m.URL+"/v1"))
 	originals, others := w.originals(), w.others()
 	unchanged := func(after string) {
@@ -178,6 +184,24 @@ func TestRealClients(t *testing.T) {
 		}
 	}
 
+	// OMP alone first: it also finds the servers of other clients.
+	for _, name := range clientCommands {
+		w.Set(name, map[bool]string{false: "/nowhere"}[strings.Contains(name, "_OMP_")])
+	}
+	w.must(0, "install")
+	registered("unavailable exact unavailable unavailable")
+	t.Run("OMP", func(t *testing.T) {
+		r := w.client("omp", "plugin", "list")
+		if !strings.Contains(r.stdout, "mooncite@") {
+			t.Errorf("omp plugin list: %s%s", r.stdout, r.stderr)
+		}
+		m.forget()
+		r = w.client("omp", "-p", "--model", "stand-in/stand-in", "--no-lsp", "--no-session", "what was that error?")
+		m.asked(t, r)
+	})
+	for _, name := range clientCommands {
+		w.Set(name, "")
+	}
 	w.must(0, "install")
 	unchanged("install")
 	registered("exact exact exact exact")
@@ -206,12 +230,6 @@ func TestRealClients(t *testing.T) {
 		m.forget()
 		r := w.client("pi", "-p", "--provider", "stand-in", "--model", "stand-in", "--no-session", "what was that error?")
 		m.asked(t, r)
-	})
-	t.Run("OMP", func(t *testing.T) {
-		r := w.client("omp", "plugin", "list")
-		if !strings.Contains(r.stdout, "mooncite@") {
-			t.Errorf("omp plugin list: %s%s", r.stdout, r.stderr)
-		}
 	})
 	unchanged("use")
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,8 @@ func newModel(t *testing.T) *model {
 
 var evidencePattern = regexp.MustCompile(`mooncite:[a-z-]+:[0-9a-f]{24}:[0-9a-f]{24}:[0-9a-f]{24}:\d+`)
 
+var devicePattern = regexp.MustCompile(`xd://mcp__mooncite_[a-z]+\b`)
+
 // A move is what the model does next: a call, or the answer when Name is empty.
 type move struct {
 	Name string
@@ -54,7 +57,7 @@ func (m *model) next(tools, results []string) move {
 	}
 	named := func(suffix string) string {
 		for _, name := range tools {
-			if strings.HasSuffix(name, suffix) {
+			if strings.HasSuffix(name, suffix) || name == "xd://mcp__"+suffix {
 				return name
 			}
 		}
@@ -239,7 +242,16 @@ func (m *model) completions(w http.ResponseWriter, body []byte) {
 			results = append(results, flat(msg.Content))
 		}
 	}
-	next := m.next(tools, results)
+	// OMP has a server's tools as devices: their arguments are written to their names.
+	devices := devicePattern.FindAllString(string(body), -1)
+	next := m.next(append(tools, devices...), results)
+	if slices.Contains(devices, next.Name) {
+		content, err := json.Marshal(next.Args)
+		if err != nil {
+			panic(err)
+		}
+		next = move{"write", map[string]any{"path": next.Name, "content": string(content)}}
+	}
 	delta, stop := map[string]any{"role": "assistant", "content": modelAnswer}, "stop"
 	if next.Name != "" {
 		args, err := json.Marshal(next.Args)

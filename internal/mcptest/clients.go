@@ -12,7 +12,7 @@ import (
 // skipped when one is not installed and may not be.
 func Clients(t testing.TB) string {
 	t.Helper()
-	node := nodeProgram(t)
+	node := Node(t)
 	nodeDir := filepath.Dir(node)
 	bin := t.TempDir()
 	link := func(command, client, pattern string) string {
@@ -44,17 +44,17 @@ func Clients(t testing.TB) string {
 // PiPackages is the node_modules directory with Pi, its types and TypeScript.
 func PiPackages(t testing.TB) string {
 	t.Helper()
-	return filepath.Join(installed(t, "pi", filepath.Dir(nodeProgram(t))), "node_modules")
+	return filepath.Join(installed(t, "pi", filepath.Dir(Node(t))), "node_modules")
 }
 
 // TypeScript returns the beginning of a command line of the TypeScript compiler.
 func TypeScript(t testing.TB) []string {
 	t.Helper()
-	return []string{nodeProgram(t), filepath.Join(PiPackages(t), "typescript", "bin", "tsc")}
+	return []string{Node(t), filepath.Join(PiPackages(t), "typescript", "bin", "tsc")}
 }
 
-// nodeProgram is a Node that all of them can run on.
-func nodeProgram(t testing.TB) string {
+// Node is the program of a Node that all of them can run on.
+func Node(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(installed(t, "node", ""), "node_modules", "node", "bin", "node")
 }
