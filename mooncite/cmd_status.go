@@ -14,6 +14,9 @@ func (p *program) statusCommand() *cobra.Command {
 		Short: "Say what is indexed, how fresh it is, and what cannot be read",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := p.probe(c.Context()); err != nil {
+				return err
+			}
 			limitMemory()
 			e, err := p.openReady(c)
 			if err != nil {

@@ -160,6 +160,8 @@ var explained = []struct {
 	{evidence.CodeConfig, "The configuration cannot be used."},
 	{evidence.CodeSource, "A source cannot be read."},
 	{evidence.CodeUnavailable, "Nothing can be answered at all."},
+	{evidence.CodeInstall, "The installation cannot be made, changed or removed as it stands. What was there is there."},
+	{evidence.CodeClient, "A client's own command failed, or the client knows another server of the name."},
 	{cli.Output, "An answer could not be written to standard output."},
 	{evidence.CodeConflict, "A guard names another state than the present one: something was written since it was read. Nothing was changed."},
 	{evidence.CodeNotFound, "There is no such memory, revision or skill candidate."},

@@ -83,6 +83,10 @@ func (p *program) root() *cobra.Command {
 		p.rebuildCommand(),
 		p.sourceCommand(),
 		p.forgetCommand(),
+		p.installCommand(),
+		p.disableCommand(),
+		p.uninstallCommand(),
+		p.purgeCommand(),
 		p.memoryCommand(),
 		p.versionCommand(),
 	)

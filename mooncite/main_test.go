@@ -61,8 +61,16 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return &world{Home: testenv.NewHome(t), t: t, path: built.Path(t)}
+	w := &world{Home: testenv.NewHome(t), t: t, path: built.Path(t)}
+	for _, name := range clientCommands {
+		w.Set(name, "/nowhere")
+	}
+	return w
 }
+
+// clientCommands name the programs of the clients; those of the machine are never started,
+// unless a test says so.
+var clientCommands = []string{"MOONCITE_PI_COMMAND", "MOONCITE_OMP_COMMAND", "MOONCITE_CODEX_COMMAND", "MOONCITE_CLAUDE_COMMAND"}
 
 // sampleWorld is a world with the sample histories.
 func sampleWorld(t testing.TB) *world {

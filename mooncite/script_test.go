@@ -41,6 +41,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LANG", "C.UTF-8")
 			e.Setenv("STATE", filepath.Join(home, ".local/state/mooncite"))
 			e.Setenv("CONFIG", filepath.Join(home, ".config/mooncite"))
+			for _, name := range clientCommands {
+				e.Setenv(name, "/nowhere")
+			}
 			if err := os.MkdirAll(home, 0o700); err != nil {
 				return err
 			}
@@ -154,7 +157,7 @@ func scriptKeep(ts *testscript.TestScript, neg bool, args []string) {
 // Help is an interface: people read it, scripts parse it.
 func TestHelp(t *testing.T) {
 	h := testenv.NewHome(t)
-	for _, words := range []string{"", "serve", "recall", "inspect", "status", "rebuild", "source", "source list", "source add", "source remove", "forget", "memory", "memory enable", "memory disable", "memory status", "memory purge", "version"} {
+	for _, words := range []string{"", "serve", "recall", "inspect", "status", "rebuild", "source", "source list", "source add", "source remove", "forget", "memory", "memory enable", "memory disable", "memory status", "memory purge", "install", "disable", "uninstall", "purge", "version"} {
 		name := "mooncite"
 		if words != "" {
 			name += "-" + strings.ReplaceAll(words, " ", "-")

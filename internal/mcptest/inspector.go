@@ -32,7 +32,7 @@ const installLimit = 5 * time.Minute
 // installed and may not be.
 func Inspector(t testing.TB) []string {
 	t.Helper()
-	node := filepath.Join(installed(t, "node", ""), "node_modules", "node", "bin", "node")
+	node := Node(t)
 	dir := installed(t, "inspector", filepath.Dir(node))
 	return []string{node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "cli", "build", "index.js")}
 }

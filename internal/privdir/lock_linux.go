@@ -39,8 +39,12 @@ func Lock(ctx context.Context, path string) (*Held, error) {
 	}
 }
 
-// Unlock gives the lock back.
-func (h *Held) Unlock() error { return unix.Close(h.fd) }
+// Unlock gives the lock back, also when a program that is just being started still shares
+// the descriptor.
+func (h *Held) Unlock() error {
+	err := unix.Flock(h.fd, unix.LOCK_UN)
+	return errors.Join(err, unix.Close(h.fd))
+}
 
 func try(path string, how int) (*Held, error) {
 	for {

@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"localmcp/internal/privdir"
 )
@@ -103,4 +106,31 @@ func TestLockDiesWithItsProcess(t *testing.T) {
 	h, err := privdir.TryLock(path)
 	must(t, err)
 	must(t, h.Unlock())
+}
+
+// A program that is just being started shares the descriptors of this process for a
+// moment; a lock that was given back is free all the same.
+func TestUnlockIsAtOnce(t *testing.T) {
+	path := filepath.Join(realTemp(t), "lock")
+	h, err := privdir.TryLock(path)
+	must(t, err)
+	fds, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	shared := -1
+	for _, e := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == path {
+			fd, err := strconv.Atoi(e.Name())
+			must(t, err)
+			shared, err = unix.Dup(fd)
+			must(t, err)
+		}
+	}
+	if shared < 0 {
+		t.Fatal("the lock has no descriptor")
+	}
+	defer unix.Close(shared)
+	must(t, h.Unlock())
+	again, err := privdir.TryLock(path)
+	must(t, err)
+	must(t, again.Unlock())
 }

@@ -9,7 +9,7 @@
 // refused at once and never waited for; reading leaves access times alone wherever
 // the system lets this user ask for that; names are bytes, so line feeds and
 // invalid UTF-8 are ordinary; [Root.WriteFileAtomic] shows a reader the old content
-// or the new, whole, also after a crash.
+// or the new, whole, also after a crash, and [Root.Exchange] one directory or the other.
 //
 // What it deliberately does not do: it judges no owner and no mode (package privdir
 // does), it locks nothing, it does not follow links for convenience, and it has no

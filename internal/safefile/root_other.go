@@ -52,3 +52,9 @@ func (r *Root) ReadDir(rel string) ([]Entry, Identity, error) {
 func (r *Root) WriteFileAtomic(name string, data []byte, perm fs.FileMode) error {
 	return notSupported()
 }
+
+// Move answers NotSupported.
+func (r *Root) Move(from, to string) error { return notSupported() }
+
+// Exchange answers NotSupported.
+func (r *Root) Exchange(a, b string) error { return notSupported() }

@@ -129,6 +129,13 @@ func orUnknown(s *string) string {
 	return *s
 }
 
+func orNever(s *string) string {
+	if s == nil {
+		return "never"
+	}
+	return *s
+}
+
 // when shows a time for people: how long ago it was, and the time itself.
 func when(at *string, now time.Time) string {
 	if at == nil {

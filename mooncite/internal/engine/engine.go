@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,7 @@ type Engine struct {
 	places     source.Places
 	store      *index.Store
 	dir        *safefile.Root
+	alive      *privdir.Held // keeps a purge away
 	forgotten  *tombstones
 	now        func() time.Time
 	patience   time.Duration
@@ -105,11 +107,15 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 	if err != nil {
 		return nil, err
 	}
+	alive, err := privdir.TryLockShared(filepath.Join(places.StateDir, engineLock))
+	if err != nil {
+		return nil, errors.Join(beingPurged(err), dir.Close())
+	}
 	store, err := index.Open(places.StateDir)
 	if err != nil {
-		return nil, errors.Join(err, dir.Close())
+		return nil, errors.Join(err, alive.Unlock(), dir.Close())
 	}
-	e := &Engine{places: places, store: store, dir: dir, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, batch: batchText, confined: o.Confinement, watched: map[watchKey]*watched{},
+	e := &Engine{places: places, store: store, dir: dir, alive: alive, forgotten: &tombstones{dir: dir}, now: o.Now, patience: o.Patience, batch: batchText, confined: o.Confinement, watched: map[watchKey]*watched{},
 		last: lastRun{refresh: notRun, rebuild: notRun, at: evidence.NoTime}}
 	e.timings.now = o.Now
 	e.life, e.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -142,7 +148,7 @@ func (e *Engine) Close() error {
 	e.retire()
 	e.users = 0
 	e.bury()
-	return errors.Join(e.store.Close(), e.dir.Close())
+	return errors.Join(e.store.Close(), e.alive.Unlock(), e.dir.Close())
 }
 
 // claim makes the state directory and its marker. A directory that holds anything

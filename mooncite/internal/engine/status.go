@@ -64,14 +64,6 @@ type Problem struct {
 	Remedy string     `json:"remedy"`
 }
 
-// Registrations are the states of the four client registrations.
-type Registrations struct {
-	Pi         string `json:"pi"`
-	OMP        string `json:"omp"`
-	Codex      string `json:"codex"`
-	ClaudeCode string `json:"claudeCode"`
-}
-
 // Confinement says what the kernel keeps this process from.
 type Confinement struct {
 	Level       string `json:"level" enum:"full|partial-landlock|no-landlock" doc:"How much access to files the kernel restricts."`
@@ -168,7 +160,7 @@ const statusBudget = 2 * time.Second
 func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 	out := StatusOut{SourceRoot: "authorized-conversation-sources", Generation: emptyGeneration, TrustState: fullVerified, Coverage: partial,
 		ErrorGroups: []ErrorGroup{}, Problems: []Problem{}, UnknownTypes: []UnknownType{},
-		Registrations: Registrations{Unavailable, Unavailable, Unavailable, Unavailable}, Confinement: e.confined}
+		Registrations: registrations(e.dir), Confinement: e.confined}
 	f, err := e.fresh(ctx, statusBudget, false)
 	if err == nil {
 		err = e.read(ctx, f, func(v *view) error { out.fill(v); return nil })
@@ -362,7 +354,7 @@ func (o StatusOut) Text() string {
 	}
 	fmt.Fprintf(&b, "Index: %d bytes; last successful refresh %s; last refresh %s, last rebuild %s\n", o.StateBytes, orUnknown(o.LastSuccessfulRefreshAt), o.LastRefreshOutcome, o.LastRebuildOutcome)
 	r := &o.Registrations
-	fmt.Fprintf(&b, "Registrations: pi %s, omp %s, codex %s, claudeCode %s\n", r.Pi, r.OMP, r.Codex, r.ClaudeCode)
+	fmt.Fprintf(&b, "Registrations: pi %s, omp %s, codex %s, claudeCode %s; asked %s\n", r.Pi, r.OMP, r.Codex, r.ClaudeCode, orNever(r.ProbedAt))
 	if o.LearnedMemory != nil {
 		b.WriteString(o.LearnedMemory.text())
 	}

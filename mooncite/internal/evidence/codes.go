@@ -14,9 +14,11 @@ const (
 	CodeConflict    fault.Code = "conflict"    // something changed since it was last read
 	CodeNotFound    fault.Code = "not_found"   // there is no such memory, revision or candidate
 	CodeRefused     fault.Code = "refused"     // a rule of learned memory forbids it
+	CodeInstall     fault.Code = "install"     // the installation cannot be made, changed or removed
+	CodeClient      fault.Code = "client"      // a client's own command failed, or it has another registration
 )
 
 // Codes lists them.
 func Codes() []fault.Code {
-	return []fault.Code{CodeUsage, CodeConfirm, CodeState, CodeConfig, CodeSource, CodeUnavailable, CodeConflict, CodeNotFound, CodeRefused}
+	return []fault.Code{CodeUsage, CodeConfirm, CodeState, CodeConfig, CodeSource, CodeUnavailable, CodeConflict, CodeNotFound, CodeRefused, CodeInstall, CodeClient}
 }

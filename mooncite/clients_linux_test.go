@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"localmcp/internal/mcptest"
+	"localmcp/internal/testenv"
+)
+
+// withClients is a world with the sample histories and the real clients, which have
+// configuration of their owner's in the form in which each writes it.
+func withClients(t *testing.T) *world {
+	t.Helper()
+	clients := mcptest.Clients(t)
+	w := sampleWorld(t)
+	w.Set("PATH", clients+":/usr/bin:/bin")
+	w.Set("TERM", "xterm")
+	for _, name := range clientCommands {
+		w.Set(name, "")
+	}
+	w.Write(t, ".codex/config.toml", otherCodex)
+	w.Write(t, ".claude.json", otherClaude)
+	w.Write(t, ".claude/settings.json", "{ \"theme\":   \"dark\" }\n")
+	w.Write(t, ".claude/CLAUDE.md", "Be brief.\n")
+	w.Write(t, ".pi/agent/settings.json", otherPi)
+	w.Write(t, ".pi/agent/mcp.json", "{ \"mcpServers\": {} }\n")
+	if err := os.Chmod(w.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Codex would write the other server's arguments in its own way and lose its comment.
+const otherCodex = "# my settings\nmodel = \"stand-in\"   # the model\n\n[mcp_servers.other]\ncommand = \"/bin/true\"\nargs = [ \"a\",  \"b\" ]   # as I like it\n"
+
+// Claude Code and Pi keep JSON, and write it like this themselves.
+const (
+	otherClaude = `{
+  "numStartups": 3,
+  "mcpServers": {
+    "other": {
+      "type": "stdio",
+      "command": "/bin/other thing",
+      "args": [
+        "a",
+        "b"
+      ],
+      "env": {
+        "X": "1.0"
+      }
+    }
+  }
+}
+`
+	otherPi = `{
+  "theme": "dark",
+  "packages": [
+    {
+      "source": "/srv/other",
+      "skills": []
+    }
+  ]
+}`
+)
+
+// entry is the text of one of Claude Code's servers as the file has it.
+func (w *world) claudeEntry(name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(w.Path(".claude.json"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	servers := decode[struct {
+		McpServers map[string]json.RawMessage `json:"mcpServers"`
+	}](w.t, string(data)).McpServers
+	return string(servers[name])
+}
+
+// client runs a client of the world in a directory of its own.
+func (w *world) client(name string, args ...string) ran {
+	w.t.Helper()
+	dir := w.Path("work")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	path, _, _ := strings.Cut(w.Env()["PATH"], ":")
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*commandLimit)
+	defer cancel()
+	c := exec.CommandContext(ctx, filepath.Join(path, name), args...)
+	c.Env, c.Dir = w.Environ(), dir
+	c.WaitDelay = 5 * time.Second
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err := c.Run()
+	if c.ProcessState == nil {
+		w.t.Fatalf("%s %v: %v", name, args, err)
+	}
+	return ran{c.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// originals are the files of a world that nothing of mooncite may change: the histories,
+// and what belongs to the clients and other servers.
+func (w *world) originals() map[string]string {
+	w.t.Helper()
+	files := map[string]string{}
+	for _, dir := range []string{".claude/projects", ".codex/sessions", ".pi/agent/sessions", ".omp/agent/sessions", "incoming"} {
+		err := filepath.WalkDir(w.Path(dir), func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				files[name] = testenv.Fingerprint(w.t, name)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.t.Fatal(err)
+		}
+	}
+	if len(files) < 5 {
+		w.t.Fatalf("there are histories of %d files only", len(files))
+	}
+	for _, name := range []string{".claude/settings.json", ".claude/CLAUDE.md", ".pi/agent/mcp.json", ".pi/agent/models.json"} {
+		files[name] = testenv.Fingerprint(w.t, w.Path(name))
+	}
+	return files
+}
+
+// others are the entries of others in files that clients change when mooncite comes and
+// goes: all of Codex's file but our table, and Claude Code's other server.
+func (w *world) others() string {
+	w.t.Helper()
+	data, err := os.ReadFile(w.Path(".codex/config.toml"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ours := "\n[mcp_servers.mooncite]\ncommand = " + quoted(w.installed()) + "\nargs = [\"serve\"]\n"
+	return strings.TrimSuffix(string(data), ours) + w.claudeEntry("other")
+}
+
+// standIn tells Pi and OMP of the model.
+func standIn(m *model) string {
+	return `{"providers":{"stand-in":{"baseUrl":` + quoted(m.URL+"/v1") + `,"api":"openai-completions","apiKey":"none",` +
+		`"models":[{"id":"stand-in","name":"stand-in","reasoning":false,"input":["text"],"contextWindow":100000,"maxTokens":1000}]}}}`
+}
+
+// installed is the program that clients start.
+func (w *world) installed() string { return w.Path(".local/share/mooncite/package/bin/mooncite") }
+
+// The whole way with the real clients: install, use with a model, disable, uninstall,
+// purge. No history and nothing of other servers is ever changed.
+func TestRealClients(t *testing.T) {
+	w := withClients(t)
+	m := newModel(t)
+	w.Write(t, ".pi/agent/models.json", standIn(m))
+	w.Write(t, ".omp/agent/models.yml", standIn(m)) // JSON is YAML
+	w.Write(t, ".codex/config.toml", otherCodex+fmt.Sprintf("\n[model_providers.stand-in]\nname = \"stand-in\"\nbase_url = %q\nwire_api = \"responses\"\n", m.URL+"/v1"))
+	originals, others := w.originals(), w.others()
+	unchanged := func(after string) {
+		t.Helper()
+		now := w.originals()
+		for name, was := range originals {
+			if now[name] != was {
+				t.Errorf("%s changed %s:\n%s%s", after, name, was, now[name])
+			}
+		}
+		if now := w.others(); now != others {
+			t.Errorf("%s changed entries of others:\n%s\nbefore:\n%s", after, now, others)
+		}
+	}
+	registered := func(want string) {
+		t.Helper()
+		r := w.status().Registrations
+		if got := strings.Join([]string{r.Pi, r.OMP, r.Codex, r.ClaudeCode}, " "); got != want || r.ProbedAt == nil {
+			t.Errorf("the clients are %s, want %s", got, want)
+		}
+	}
+
+	// OMP alone first: it also finds the servers of other clients.
+	for _, name := range clientCommands {
+		w.Set(name, map[bool]string{false: "/nowhere"}[strings.Contains(name, "_OMP_")])
+	}
+	w.must(0, "install")
+	registered("unavailable exact unavailable unavailable")
+	t.Run("OMP", func(t *testing.T) {
+		r := w.client("omp", "plugin", "list")
+		if !strings.Contains(r.stdout, "mooncite@") {
+			t.Errorf("omp plugin list: %s%s", r.stdout, r.stderr)
+		}
+		m.forget()
+		r = w.client("omp", "-p", "--model", "stand-in/stand-in", "--no-lsp", "--no-session", "what was that error?")
+		m.asked(t, r)
+	})
+	for _, name := range clientCommands {
+		w.Set(name, "")
+	}
+	w.must(0, "install")
+	unchanged("install")
+	registered("exact exact exact exact")
+	w.must(0, "install")
+	unchanged("the second install")
+
+	t.Run("Claude Code", func(t *testing.T) {
+		if r := w.client("claude", "mcp", "list"); !strings.Contains(r.stdout, "mooncite: "+w.installed()+" serve - ✔") {
+			t.Errorf("claude mcp list: %s%s", r.stdout, r.stderr)
+		}
+		w.Set("ANTHROPIC_BASE_URL", m.URL)
+		w.Set("ANTHROPIC_API_KEY", "none")
+		w.Set("ENABLE_TOOL_SEARCH", "false")
+		w.Set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+		w.Set("DISABLE_AUTOUPDATER", "1")
+		m.forget()
+		r := w.client("claude", "-p", "what was that error?", "--allowedTools", "mcp__mooncite__mooncite_recall,mcp__mooncite__mooncite_inspect")
+		m.asked(t, r)
+	})
+	t.Run("Codex", func(t *testing.T) {
+		m.forget()
+		r := w.client("codex", "exec", "--skip-git-repo-check", "-c", `model_provider="stand-in"`, "-c", `mcp_servers.other.enabled=false`, "--dangerously-bypass-approvals-and-sandbox", "what was that error?")
+		m.asked(t, r)
+	})
+	t.Run("Pi", func(t *testing.T) {
+		m.forget()
+		r := w.client("pi", "-p", "--provider", "stand-in", "--model", "stand-in", "--no-session", "what was that error?")
+		m.asked(t, r)
+	})
+	unchanged("use")
+
+	w.must(0, "disable")
+	unchanged("disable")
+	registered("missing missing missing missing")
+	w.must(0, "install")
+	registered("exact exact exact exact")
+	w.must(0, "uninstall")
+	unchanged("uninstall")
+	registered("missing missing missing missing")
+	for _, gone := range []string{".local/share/mooncite", ".local/bin/mooncite", ".omp/plugins/node_modules/mooncite"} {
+		if _, err := os.Lstat(w.Path(gone)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there (%v)", gone, err)
+		}
+	}
+	if data, err := os.ReadFile(w.Path(".pi/agent/settings.json")); err != nil || string(data) != otherPi {
+		t.Errorf("Pi's settings are %s (%v)", data, err)
+	}
+	w.must(0, "purge", "--yes")
+	if _, err := os.Lstat(w.state()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state is still there (%v)", err)
+	}
+	unchanged("purge")
+}

@@ -1,0 +1,134 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"localmcp/internal/fault"
+	"localmcp/mooncite/internal/evidence"
+)
+
+// State is how a client's registration stands.
+type State string
+
+// The states. Exact starts the installed program and nothing else; Missing: the client
+// knows no server of the name; Conflict: it knows another; Unavailable: the client is not
+// there or does not say.
+const (
+	Exact       State = "exact"
+	Missing     State = "missing"
+	Conflict    State = "conflict"
+	Unavailable State = "unavailable"
+)
+
+// A Finding is a client's state, with what is behind it.
+type Finding struct {
+	Client string `json:"client"` // pi, omp, codex or claudeCode
+	State  State  `json:"state"`
+	Detail string `json:"detail,omitempty"` // one sentence for the owner, for Conflict and Unavailable
+	Remedy string `json:"remedy,omitempty"`
+	title  string
+}
+
+// A client registers a server by its own commands.
+type client interface {
+	name() string  // as results call it
+	title() string // as people do
+	probe(context.Context) Finding
+	add(context.Context) error
+	remove(context.Context) error
+}
+
+// clients are all four, in the order in which they are registered.
+func (p Places) clients(env map[string]string) []client {
+	run := commands{env}
+	return []client{
+		&pi{base{run, p, "pi", "Pi", "pi", "MOONCITE_PI_COMMAND"}},
+		&omp{base{run, p, "omp", "OMP", "omp", "MOONCITE_OMP_COMMAND"}},
+		&codex{base{run, p, "codex", "Codex", "codex", "MOONCITE_CODEX_COMMAND"}},
+		&claude{base{run, p, "claudeCode", "Claude Code", "claude", "MOONCITE_CLAUDE_COMMAND"}},
+	}
+}
+
+// base is what the clients have in common.
+type base struct {
+	run     commands
+	places  Places
+	id      string
+	label   string
+	command string
+	env     string // of the override
+}
+
+func (b *base) name() string  { return b.id }
+func (b *base) title() string { return b.label }
+
+func (b *base) finding(s State, detail, remedy string) Finding {
+	return Finding{Client: b.id, State: s, Detail: evidence.Visible(detail), Remedy: evidence.Visible(remedy), title: b.label}
+}
+
+// do runs the client.
+func (b *base) do(ctx context.Context, args ...string) (output, error) {
+	return b.doWith(ctx, "", args...)
+}
+
+func (b *base) doWith(ctx context.Context, path string, args ...string) (output, error) {
+	program, err := b.run.find(b.command, b.env)
+	if err != nil {
+		return output{}, err
+	}
+	return b.run.run(ctx, path, program, args...)
+}
+
+// silent is the finding about a client that does not answer.
+func (b *base) silent(o output, err error) Finding {
+	switch {
+	case errors.Is(err, errAbsent):
+		return b.finding(Unavailable, "the command "+b.command+" is not on the PATH", "if it is elsewhere, set "+b.env+" to its path")
+	case err != nil:
+		return b.finding(Unavailable, err.Error(), "try `"+b.command+" --version` in a terminal")
+	}
+	return b.finding(Unavailable, b.command+" says: "+o.said(), "try `"+b.command+" --version` in a terminal")
+}
+
+// change runs a command that changes the client's configuration.
+func (b *base) change(ctx context.Context, path string, args ...string) error {
+	o, err := b.doWith(ctx, path, args...)
+	if err != nil {
+		return b.failed(err.Error(), err)
+	}
+	if o.status != 0 {
+		return b.failed(b.command+" says: "+o.said(), nil)
+	}
+	return nil
+}
+
+func (b *base) failed(detail string, cause error) error {
+	return fault.Wrap(evidence.CodeClient, cause, "%s did not change its configuration: %s", b.label, evidence.Visible(detail)).
+		WithHint("see whether `%s --version` works in a terminal, then try again", b.command)
+}
+
+// dir is a directory of the client: by its variable, else below the user's home.
+func (b *base) dir(variable, otherwise string) string {
+	if v := b.run.env[variable]; v != "" {
+		if rest, ok := strings.CutPrefix(v, "~/"); ok {
+			v = filepath.Join(b.places.home, rest)
+		}
+		return filepath.Clean(v)
+	}
+	return filepath.Join(b.places.home, otherwise)
+}
+
+// probeAll asks all clients at once.
+func probeAll(ctx context.Context, list []client) []Finding {
+	out := make([]Finding, len(list))
+	var all sync.WaitGroup
+	for i, c := range list {
+		all.Go(func() { out[i] = c.probe(ctx) })
+	}
+	all.Wait()
+	return out
+}

@@ -1,0 +1,58 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+)
+
+// codex is Codex.
+type codex struct{ base }
+
+var codexMissing = regexp.MustCompile(`(?i)no mcp server named '?"?mooncite\b`)
+
+// codexServer is what `codex mcp get --json` says.
+type codexServer struct {
+	Name      string
+	Transport struct {
+		Type    string
+		Command string
+		Args    []string
+		Env     map[string]string
+		EnvVars []json.RawMessage `json:"env_vars"`
+		Cwd     *string
+	}
+}
+
+func (c *codex) probe(ctx context.Context) Finding {
+	o, err := c.do(ctx, "mcp", "get", serverName, "--json")
+	switch {
+	case err != nil:
+		return c.silent(o, err)
+	case o.status != 0 && codexMissing.MatchString(o.stderr):
+		return c.finding(Missing, "", "")
+	case o.status != 0:
+		return c.silent(o, nil)
+	}
+	var s codexServer
+	if err := json.Unmarshal([]byte(o.stdout), &s); err == nil {
+		t := s.Transport
+		if s.Name == serverName && t.Type == "stdio" && t.Command == c.places.Program() && slices.Equal(t.Args, serveArgs) &&
+			len(t.Env) == 0 && len(t.EnvVars) == 0 && t.Cwd == nil {
+			return c.finding(Exact, "", "")
+		}
+	}
+	return c.finding(Conflict, "Codex has another server of the name mooncite",
+		"see it with `codex mcp get mooncite`; remove it with `codex mcp remove mooncite` and install again")
+}
+
+func (c *codex) add(ctx context.Context) error {
+	return c.tended(func() error {
+		return c.change(ctx, "", append([]string{"mcp", "add", serverName, "--", c.places.Program()}, serveArgs...)...)
+	}, withTable)
+}
+
+func (c *codex) remove(ctx context.Context) error {
+	return c.tended(func() error { return c.change(ctx, "", "mcp", "remove", serverName) }, withoutTable)
+}

@@ -1,0 +1,80 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func script(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "client")
+	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestCommand(t *testing.T) {
+	c := commands{env: map[string]string{"PATH": "/usr/bin:/bin", "HOME": "/h"}}
+	o, err := c.run(t.Context(), "", script(t, `echo "$HOME $PI_OFFLINE $# $1"; pwd; echo bad >&2; exit 3`), "a b", "$(x)")
+	if err != nil || o.status != 3 || o.stdout != "/h 1 2 a b\n/\n" || o.said() != "bad" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if _, err := c.run(t.Context(), "", script(t, "yes | head -c 2000000")); !errors.Is(err, errLoud) {
+		t.Errorf("too much output: %v", err)
+	}
+	if _, err := c.find("no-such-command", ""); !errors.Is(err, errAbsent) {
+		t.Errorf("an absent command: %v", err)
+	}
+	c.env["OVER"] = "relative/path"
+	if _, err := c.find("sh", "OVER"); !errors.Is(err, errAbsent) {
+		t.Errorf("a relative override: %v", err)
+	}
+	c.env["PATH"] = ".:relative"
+	if got, err := c.find("sh", ""); !errors.Is(err, errAbsent) {
+		t.Errorf("a relative PATH gave %s, %v", got, err)
+	}
+}
+
+// A client that hangs is ended with everything it started, and one that is done leaves
+// nothing running.
+func TestCommandLeavesNothing(t *testing.T) {
+	for _, end := range []string{"wait", "exit 0"} {
+		pidFile := filepath.Join(t.TempDir(), "pid")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err := commands{env: map[string]string{"PATH": "/usr/bin:/bin"}}.run(ctx, "", script(t, "sleep 60 & echo $! >"+pidFile+"; "+end))
+		if (err != nil) != (end == "wait") {
+			t.Errorf("%s: %v", end, err)
+		}
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("%s: it took %v", end, took)
+		}
+		data, err := os.ReadFile(pidFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for try := 0; ; try++ {
+			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+			if err != nil || strings.Contains(string(stat), ") Z ") || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+				break
+			}
+			if try > 100 {
+				t.Fatalf("%s: process %d still runs", end, pid)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}

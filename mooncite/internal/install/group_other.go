@@ -1,0 +1,9 @@
+//go:build !linux
+
+package install
+
+import "os/exec"
+
+func ownGroup(*exec.Cmd) {}
+
+func endGroup(*exec.Cmd) {}

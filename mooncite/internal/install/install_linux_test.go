@@ -1,0 +1,613 @@
+package install_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"localmcp/internal/fault"
+	"localmcp/internal/privdir"
+	"localmcp/internal/testenv"
+	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/install"
+)
+
+// TestMain also is the process that is killed: with dieAt it runs one call of an
+// installer and kills itself when so many steps are done.
+func TestMain(m *testing.M) {
+	if os.Getenv(dieAt) == "" {
+		os.Exit(m.Run())
+	}
+	at, err := strconv.Atoi(os.Getenv(dieAt))
+	if err != nil {
+		panic(err)
+	}
+	env := map[string]string{}
+	for _, kv := range os.Environ() {
+		k, v, _ := strings.Cut(kv, "=")
+		env[k] = v
+	}
+	i, err := install.New(install.Options{Env: env, Version: env[dieVersion], Program: program(env[dieVersion]), Progress: func(step string) {
+		if at--; at == 0 {
+			fmt.Println("killed after:", step)
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}})
+	if err == nil {
+		_, err = calls[env[dieVerb]](i, context.Background())
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+const (
+	dieAt      = "INSTALL_TEST_DIE_AT"
+	dieVersion = "INSTALL_TEST_VERSION"
+	dieVerb    = "INSTALL_TEST_VERB"
+)
+
+var calls = map[string]func(*install.Installer, context.Context) (install.Result, error){
+	"install":   (*install.Installer).Install,
+	"disable":   (*install.Installer).Disable,
+	"uninstall": (*install.Installer).Uninstall,
+}
+
+func program(version string) func() ([]byte, error) {
+	return func() ([]byte, error) { return []byte("the program, version " + version), nil }
+}
+
+// A world is a home with stand-ins for the clients, whose configuration has entries of
+// others, and a history.
+type world struct {
+	*testenv.Home
+	t testing.TB
+}
+
+const otherCodex = "# mine\nmodel = \"m\"   # the model\n\n[mcp_servers.other]\ncommand = \"/bin/other\"\nargs = [ \"a\",  \"b\" ]   # as I like it\n"
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{testenv.NewHome(t), t}
+	clients, err := filepath.Abs("testdata/clients")
+	must(t, err)
+	w.Set("PATH", clients+":/usr/bin:/bin")
+	w.Write(t, ".codex/config.toml", otherCodex)
+	w.Write(t, ".codex/sessions/2026/x.jsonl", "{}\n")
+	w.Write(t, ".pi/agent/settings.json", "{\n  \"packages\": [\n    \"npm:other\"\n  ]\n}\n")
+	must(t, os.MkdirAll(w.Path(".omp/plugins/node_modules"), 0o700))
+	must(t, os.Chmod(w.Dir, 0o700))
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) installer(version string) *install.Installer {
+	w.t.Helper()
+	i, err := install.New(install.Options{Env: w.Env(), Version: version, Program: program(version)})
+	must(w.t, err)
+	return i
+}
+
+// ok runs a call that must succeed with an outcome.
+func (w *world) ok(verb, version, outcome string) install.Result {
+	w.t.Helper()
+	r, err := calls[verb](w.installer(version), w.t.Context())
+	if err != nil {
+		var at *privdir.At
+		errors.As(err, &at)
+		w.t.Fatalf("%s %s: %v (%v, %v)", verb, version, err, fault.From(err).Hint, at)
+	}
+	if r.Outcome != outcome {
+		w.t.Fatalf("%s %s: %s, want %s", verb, version, r.Outcome, outcome)
+	}
+	return r
+}
+
+// refused runs a call that must fail with a code and words.
+func (w *world) refused(verb, version string, code fault.Code, words string) {
+	w.t.Helper()
+	r, err := calls[verb](w.installer(version), w.t.Context())
+	if !errors.Is(err, code) {
+		w.t.Fatalf("%s %s: %v, %v; want %s", verb, version, r.Outcome, err, code)
+	}
+	f := fault.From(err)
+	if !strings.Contains(f.Msg, words) {
+		w.t.Errorf("%q does not say %q", f.Msg, words)
+	}
+	if f.Hint == "" {
+		w.t.Errorf("%q says not what to do", f.Msg)
+	}
+}
+
+// states are what the clients say now.
+func (w *world) states() string {
+	w.t.Helper()
+	var b []string
+	for _, f := range w.installer("0").Probe(w.t.Context()) {
+		b = append(b, string(f.State))
+	}
+	return strings.Join(b, " ")
+}
+
+func (w *world) want(states string) {
+	w.t.Helper()
+	if got := w.states(); got != states {
+		w.t.Errorf("the clients say %s, want %s", got, states)
+	}
+}
+
+const (
+	allExact   = "exact exact exact exact"
+	allMissing = "missing missing missing missing"
+)
+
+// rest is what a world holds besides an installation: content, without times.
+func (w *world) rest() string {
+	w.t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(testenv.Fingerprint(w.t, w.Dir)) {
+		f := strings.Fields(line)
+		switch {
+		case strings.HasPrefix(f[1], "d") && (f[0] == `"."` || strings.HasPrefix(f[0], `".local`) || strings.HasPrefix(f[0], `".omp`)): // times of directories
+			continue
+		case strings.HasPrefix(f[0], `"break`):
+			continue
+		}
+		f[2] = ""
+		fmt.Fprintln(&b, f)
+	}
+	return b.String()
+}
+
+// whole checks an installation that is in order.
+func (w *world) whole(version string) {
+	w.t.Helper()
+	w.want(allExact)
+	root := w.Path(".local/share/mooncite")
+	entries, err := os.ReadDir(root)
+	must(w.t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{".mooncite-install", "install.lock", "installation.json", "package"}; !slices.Equal(names, want) {
+		w.t.Errorf("the installation holds %v", names)
+	}
+	data, err := os.ReadFile(w.Path(".local/bin/mooncite"))
+	must(w.t, err)
+	if want := "the program, version " + version; string(data) != want {
+		w.t.Errorf("the launcher leads to %q, want %q", data, want)
+	}
+}
+
+func (w *world) gone() {
+	w.t.Helper()
+	w.want(allMissing)
+	for _, p := range []string{".local/share/mooncite", ".local/bin/mooncite", ".omp/plugins/node_modules/mooncite"} {
+		if _, err := os.Lstat(w.Path(p)); !errors.Is(err, os.ErrNotExist) {
+			w.t.Errorf("%s is still there (%v)", p, err)
+		}
+	}
+}
+
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.rest()
+	w.ok("uninstall", "1.0.0", install.NotInstalled)
+	w.ok("install", "1.0.0", install.Installed)
+	w.whole("1.0.0")
+	w.ok("install", "1.0.0", install.AlreadyInstalled)
+	w.whole("1.0.0")
+
+	r := w.ok("disable", "1.0.0", install.Disabled)
+	if r.Version != "1.0.0" {
+		t.Errorf("disabled %s", r.Version)
+	}
+	w.want(allMissing)
+	w.ok("disable", "1.0.0", install.Disabled)
+	w.ok("install", "1.0.0", install.AlreadyInstalled)
+	w.whole("1.0.0")
+
+	w.ok("uninstall", "1.0.0", install.Uninstalled)
+	w.gone()
+	if after := w.rest(); after != before {
+		t.Errorf("it left\n%s\nbefore there was\n%s", after, before)
+	}
+}
+
+func TestInstallationIsPrivate(t *testing.T) {
+	w := newWorld(t)
+	w.ok("install", "1.0.0", install.Installed)
+	for line := range strings.Lines(testenv.Fingerprint(t, w.Path(".local/share/mooncite"))) {
+		name, rest, _ := strings.Cut(line, " ")
+		want := "-rw------- "
+		if strings.HasPrefix(rest, "d") {
+			want = "drwx------ "
+		} else if name == `"package/bin/mooncite"` {
+			want = "-rwx------ "
+		}
+		if !strings.HasPrefix(rest, want) {
+			t.Errorf("%s is not %s", line, want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		spoil func(w *world) error
+		code  fault.Code
+		words string
+	}{
+		{"another program's directory", func(w *world) error {
+			w.Write(t, ".local/share/mooncite/node_modules/x", "theirs")
+			return os.Chmod(w.Path(".local/share/mooncite"), 0o700)
+		}, evidence.CodeInstall, "another program is installed"},
+		{"another marker", func(w *world) error {
+			w.Write(t, ".local/share/mooncite/.mooncite-install", "not ours")
+			return nil
+		}, evidence.CodeInstall, "another program is installed"},
+		{"a directory of a package without a record", func(w *world) error {
+			w.Write(t, ".local/share/mooncite/.mooncite-install", "mooncite-go-install-v1\n")
+			w.Write(t, ".local/share/mooncite/package/manifest.json", `{"version":1,"package":"0.9.0","files":{}}`)
+			return nil
+		}, evidence.CodeInstall, "not one that the record"},
+		{"a damaged record", func(w *world) error {
+			w.Write(t, ".local/share/mooncite/.mooncite-install", "mooncite-go-install-v1\n")
+			w.Write(t, ".local/share/mooncite/installation.json", "{")
+			return nil
+		}, evidence.CodeInstall, "damaged"},
+		{"a link instead of the directory", func(w *world) error {
+			must(t, os.MkdirAll(w.Path(".local/share"), 0o700))
+			must(t, os.MkdirAll(w.Path("elsewhere"), 0o700))
+			return os.Symlink(w.Path("elsewhere"), w.Path(".local/share/mooncite"))
+		}, privdir.Unsafe, "symbolic link"},
+		{"a data home that everybody can change", func(w *world) error {
+			must(t, os.MkdirAll(w.Path(".local/share"), 0o700))
+			must(t, os.Chmod(w.Dir, 0o755))
+			must(t, os.Chmod(w.Path(".local"), 0o755))
+			must(t, os.Chmod(filepath.Dir(w.Dir), 0o755))
+			must(t, os.Chmod(filepath.Dir(filepath.Dir(w.Dir)), 0o755))
+			return os.Chmod(w.Path(".local/share"), 0o777)
+		}, privdir.Unsafe, "can be changed by everyone"},
+		{"a directory open to others", func(w *world) error {
+			must(t, os.MkdirAll(w.Path(".local/share/mooncite"), 0o700))
+			return os.Chmod(w.Path(".local/share/mooncite"), 0o755)
+		}, privdir.Unsafe, "open to other users"},
+		{"another command of the name", func(w *world) error {
+			w.Write(t, ".local/bin/mooncite", "another")
+			return nil
+		}, evidence.CodeInstall, "another command"},
+		{"a link of the name to another command", func(w *world) error {
+			w.Write(t, ".local/bin/true", "x")
+			return os.Symlink(w.Path(".local/bin/true"), w.Path(".local/bin/mooncite"))
+		}, evidence.CodeInstall, "another command"},
+		{"another server in Codex", func(w *world) error {
+			w.Write(t, ".codex/config.toml", "[mcp_servers.mooncite]\ncommand = \"/bin/x\"\nargs = [\"serve\"]\n")
+			return nil
+		}, evidence.CodeClient, "Codex has another server"},
+		{"another server in Claude Code", func(w *world) error {
+			w.Write(t, ".claude.json.mooncite", "/bin/x")
+			return nil
+		}, evidence.CodeClient, "Claude Code has another server"},
+		{"another plugin in OMP", func(w *world) error {
+			w.Write(t, ".omp/plugins/node_modules/mooncite/package.json", "{}")
+			return nil
+		}, evidence.CodeClient, "OMP has another plugin"},
+		{"another package in Pi", func(w *world) error {
+			w.Write(t, ".pi/agent/settings.json", `{"packages":["npm:@whenmoon-afk/mooncite@4.0.6"]}`)
+			return nil
+		}, evidence.CodeClient, "Pi has another package"},
+		{"a server in Pi", func(w *world) error {
+			w.Write(t, ".pi/agent/mcp.json", `{"mcpServers":{"mooncite":{"command":"x"}}}`)
+			return nil
+		}, evidence.CodeClient, "mcp.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			must(t, c.spoil(w))
+			before := w.rest()
+			w.refused("install", "1.0.0", c.code, c.words)
+			if after := strings.ReplaceAll(w.rest(), `[".local/share/mooncite/install.lock" -rw-------  0 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855]`+"\n", ""); after != before {
+				t.Errorf("something was changed:\n%s\nbefore:\n%s", after, before)
+			}
+		})
+	}
+}
+
+// What lies in the package and is not ours keeps everything as it is.
+func TestForeignFileInThePackage(t *testing.T) {
+	t.Parallel()
+	for _, rel := range []string{"notes.txt", "bin/other", "extra/x"} {
+		w := newWorld(t)
+		w.ok("install", "1.0.0", install.Installed)
+		name := w.Write(t, ".local/share/mooncite/package/"+rel, "mine")
+		for _, verb := range []string{"install", "disable", "uninstall"} {
+			w.refused(verb, "1.1.0", evidence.CodeInstall, "did not put there")
+		}
+		w.want(allExact)
+		must(t, os.Remove(name))
+		_ = os.Remove(w.Path(".local/share/mooncite/package/extra"))
+		w.ok("uninstall", "1.0.0", install.Uninstalled)
+		w.gone()
+	}
+	w := newWorld(t)
+	w.ok("install", "1.0.0", install.Installed)
+	must(t, os.Symlink("/etc/passwd", w.Path(".local/share/mooncite/package/pi/link")))
+	w.refused("uninstall", "1.0.0", evidence.CodeInstall, "did not put there")
+	must(t, os.Remove(w.Path(".local/share/mooncite/package/pi/link")))
+	must(t, os.Link(w.Path(".local/share/mooncite/package/bin/mooncite"), w.Path("second")))
+	w.refused("uninstall", "1.0.0", privdir.Unsafe, "second name")
+}
+
+// A file of ours that was changed or is missing is put in order.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok("install", "1.0.0", install.Installed)
+	w.Write(t, ".local/share/mooncite/package/pi/mooncite.ts", "broken")
+	must(t, os.Remove(w.Path(".local/share/mooncite/package/bin/mooncite")))
+	w.ok("install", "1.0.0", install.Updated)
+	w.whole("1.0.0")
+	w.ok("install", "1.0.0", install.AlreadyInstalled)
+}
+
+func TestLauncherOfMakeInstall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Write(t, ".local/bin/mooncite", "the program, version 1.0.0")
+	w.ok("install", "1.0.0", install.Installed)
+	w.whole("1.0.0")
+	// The next version comes the same way, as a copy beside the old package.
+	w.refused("install", "1.1.0", evidence.CodeInstall, "another command")
+	w.Write(t, ".local/bin/mooncite", "the program, version 1.1.0")
+	w.ok("install", "1.1.0", install.Updated)
+	w.whole("1.1.0")
+	w.ok("uninstall", "1.1.0", install.Uninstalled)
+	w.want(allMissing)
+	if _, err := os.Lstat(w.Path(".local/bin/mooncite")); err != nil {
+		t.Errorf("a launcher that was not ours is gone: %v", err)
+	}
+}
+
+func TestUpgrade(t *testing.T) {
+	w := newWorld(t)
+	w.ok("install", "1.9.0", install.Installed)
+	r := w.ok("install", "1.10.0", install.Updated)
+	if r.Previous != "1.9.0" || r.Version != "1.10.0" {
+		t.Errorf("it was %s and is %s", r.Previous, r.Version)
+	}
+	w.whole("1.10.0")
+	w.refused("install", "1.9.0", evidence.CodeInstall, "newer")
+	w.whole("1.10.0")
+}
+
+// An upgrade whose new registration fails leaves the version before in force.
+func TestUpgradeIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"fail", "noop", "late"} {
+		w := newWorld(t)
+		w.Set("MOONCITE_CODEX_COMMAND", "/nowhere")
+		w.ok("install", "1.0.0", install.Installed)
+		before := w.rest()
+		w.Set("MOONCITE_CODEX_COMMAND", "")
+		w.Write(t, "break/codex-add", how)
+		w.refused("install", "1.1.0", evidence.CodeClient, "Codex did not")
+		w.want("exact exact missing exact")
+		if after := w.rest(); after != before {
+			t.Errorf("%s: it left\n%s\nbefore there was\n%s", how, after, before)
+		}
+		must(t, os.Remove(w.Path("break/codex-add")))
+		w.ok("install", "1.1.0", install.Updated)
+		w.whole("1.1.0")
+	}
+}
+
+// A first install that fails leaves nothing.
+func TestInstallIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"pi-install", "omp-link", "codex-add", "claude-add"} {
+		for _, how := range []string{"fail", "noop", "late"} {
+			w := newWorld(t)
+			before := w.rest()
+			w.Write(t, "break/"+at, how)
+			w.refused("install", "1.0.0", evidence.CodeClient, "did not")
+			w.gone()
+			if after := w.rest(); after != before {
+				t.Errorf("%s %s: it left\n%s\nbefore there was\n%s", at, how, after, before)
+			}
+		}
+	}
+}
+
+// What cannot be taken back stays usable, and is said.
+func TestTakingBackFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Write(t, "break/claude-add", "fail")
+	w.Write(t, "break/codex-remove", "fail")
+	w.refused("install", "1.0.0", evidence.CodeClient, "not everything could be taken back")
+	w.want("missing missing exact missing")
+	if _, err := os.Stat(w.Path(".local/share/mooncite/package/bin/mooncite")); err != nil {
+		t.Errorf("Codex has a registration without its program: %v", err)
+	}
+	must(t, os.RemoveAll(w.Path("break")))
+	w.ok("install", "1.0.0", install.AlreadyInstalled)
+	w.whole("1.0.0")
+}
+
+func TestUninstallAndClientsThatAreAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Set("MOONCITE_PI_COMMAND", "/nowhere")
+	w.ok("install", "1.0.0", install.Installed)
+	w.want("unavailable exact exact exact")
+
+	w.Set("MOONCITE_OMP_COMMAND", "/nowhere") // is registered
+	w.refused("uninstall", "1.0.0", evidence.CodeClient, "registered with OMP, which does not answer")
+	w.refused("disable", "1.0.0", evidence.CodeClient, "registered with OMP, which does not answer")
+	w.want("unavailable unavailable exact exact")
+	w.ok("install", "1.0.0", install.AlreadyInstalled) // and does not forget it
+	w.refused("uninstall", "1.0.0", evidence.CodeClient, "OMP")
+	w.Set("MOONCITE_OMP_COMMAND", "")
+
+	w.Write(t, ".claude.json.mooncite", "/bin/changed")
+	w.refused("uninstall", "1.0.0", evidence.CodeClient, "changed by somebody else")
+	w.Write(t, ".claude.json.mooncite", w.Path(".local/share/mooncite/package/bin/mooncite"))
+
+	w.Write(t, "break/codex-remove", "noop")
+	w.refused("uninstall", "1.0.0", evidence.CodeClient, "told to forget")
+	if _, err := os.Stat(w.Path(".local/share/mooncite/package/bin/mooncite")); err != nil {
+		t.Errorf("Codex has a registration without its program: %v", err)
+	}
+	must(t, os.RemoveAll(w.Path("break")))
+	w.ok("uninstall", "1.0.0", install.Uninstalled) // Pi, never registered, does not hinder
+	w.Set("MOONCITE_PI_COMMAND", "")
+	w.gone()
+}
+
+// A server of the name that was never ours is left alone.
+func TestUninstallLeavesAnotherServer(t *testing.T) {
+	w := newWorld(t)
+	w.Set("MOONCITE_CLAUDE_COMMAND", "/nowhere")
+	w.ok("install", "1.0.0", install.Installed)
+	w.Set("MOONCITE_CLAUDE_COMMAND", "")
+	w.Write(t, ".claude.json.mooncite", "/bin/theirs")
+	w.ok("uninstall", "1.0.0", install.Uninstalled)
+	w.want("missing missing missing conflict")
+}
+
+func TestTwoAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.ok("install", "1.0.0", install.Installed)
+	held, err := privdir.TryLock(w.Path(".local/share/mooncite/install.lock"))
+	must(t, err)
+	for _, verb := range []string{"install", "disable", "uninstall"} {
+		w.refused(verb, "1.0.0", privdir.Busy, "another mooncite is installing")
+	}
+	must(t, held.Unlock())
+	w.whole("1.0.0")
+}
+
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t)
+	before := w.rest()
+	w.Write(t, "break/codex-add", "hang")
+	ctx, cancel := context.WithCancel(t.Context())
+	i, err := install.New(install.Options{Env: w.Env(), Version: "1.0.0", Program: program("1.0.0"), Progress: func(step string) {
+		if step == "Codex is announced" {
+			cancel()
+		}
+	}})
+	must(t, err)
+	if _, err := i.Install(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	must(t, os.RemoveAll(w.Path("break")))
+	w.gone()
+	if after := w.rest(); after != before {
+		t.Errorf("it left\n%s\nbefore there was\n%s", after, before)
+	}
+}
+
+// A process that is killed at any step leaves what the next call can end, forward and
+// back, and never a registration whose program is not there.
+func TestKilledAtEveryStep(t *testing.T) {
+	for _, c := range []struct{ name, verb, first, version string }{
+		{"install", "install", "", "1.0.0"},
+		{"upgrade", "install", "1.0.0", "1.1.0"},
+		{"disable", "disable", "1.0.0", "1.0.0"},
+		{"uninstall", "uninstall", "1.0.0", "1.0.0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for step := 1; ; step++ {
+				done := false
+				for _, next := range []string{"install", "uninstall"} {
+					w := newWorld(t)
+					before := w.rest()
+					if c.first != "" {
+						w.ok("install", c.first, install.Installed)
+					}
+					killed, said := w.kill(c.verb, c.version, step)
+					if done = !killed; done {
+						break
+					}
+					t.Logf("%d %s, then %s", step, strings.TrimSpace(said), next)
+					w.registeredCanStart()
+					r, err := calls[next](w.installer(c.version), t.Context())
+					if err != nil {
+						t.Fatalf("%s: then %s: %v (%s)", said, next, err, fault.From(err).Hint)
+					}
+					if next == "install" {
+						w.whole(c.version)
+						continue
+					}
+					if r.Outcome != install.Uninstalled && r.Outcome != install.NotInstalled {
+						t.Errorf("%s: then %s", said, r.Outcome)
+					}
+					w.gone()
+					if after := w.rest(); after != before {
+						t.Errorf("%s: it left\n%s\nbefore there was\n%s", said, after, before)
+					}
+				}
+				if done {
+					if step < 5 {
+						t.Errorf("only %d steps", step-1)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// kill runs a call in another process that ends after a step.
+func (w *world) kill(verb, version string, step int) (killed bool, said string) {
+	w.t.Helper()
+	exe, err := os.Executable()
+	must(w.t, err)
+	c := exec.Command(exe)
+	c.Env = append(w.Environ(), dieAt+"="+strconv.Itoa(step), dieVersion+"="+version, dieVerb+"="+verb)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err = c.Run()
+	var exit *exec.ExitError
+	if err == nil {
+		return false, out.String()
+	}
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		w.t.Fatalf("%s %s, step %d: %v\n%s", verb, version, step, err, &out)
+	}
+	return true, out.String()
+}
+
+// registeredCanStart wants the program to be there when any client is registered.
+func (w *world) registeredCanStart() {
+	w.t.Helper()
+	if !strings.Contains(w.states(), "exact") {
+		return
+	}
+	if _, err := os.Stat(w.Path(".local/share/mooncite/package/bin/mooncite")); err != nil {
+		w.t.Errorf("a client is registered and its program is not there: %v", err)
+	}
+}

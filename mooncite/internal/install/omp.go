@@ -1,0 +1,79 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"localmcp/internal/fault"
+	"localmcp/mooncite/internal/evidence"
+)
+
+// omp is OMP. It links the package as a plugin, and takes the server from its .mcp.json
+// and the skill.
+type omp struct{ base }
+
+// ompPlugins is what `omp plugin list --json` says.
+type ompPlugins struct {
+	NPM         []ompPlugin `json:"npm"`
+	Marketplace []ompPlugin `json:"marketplace"`
+}
+
+type ompPlugin struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// ompNames are what a plugin that is mooncite may be called: the second one is the
+// earlier program's.
+var ompNames = []string{PluginName, "@whenmoon-afk/mooncite"}
+
+func (c *omp) probe(ctx context.Context) Finding {
+	o, err := c.do(ctx, "plugin", "list", "--json")
+	if err != nil || o.status != 0 {
+		return c.silent(o, err)
+	}
+	var list ompPlugins
+	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil {
+		return c.finding(Unavailable, "`omp plugin list --json` gives no list", "try it in a terminal")
+	}
+	named := slices.DeleteFunc(append(list.NPM, list.Marketplace...), func(p ompPlugin) bool { return !slices.Contains(ompNames, p.Name) })
+	switch {
+	case len(named) == 0:
+		return c.finding(Missing, "", "")
+	case len(named) == 1 && named[0].Name == PluginName && c.isPackage(named[0].Path):
+		return c.finding(Exact, "", "")
+	}
+	return c.finding(Conflict, "OMP has another plugin of the name mooncite",
+		"see it with `omp plugin list`; remove it with `omp plugin uninstall "+named[0].Name+"` and install again")
+}
+
+func (c *omp) isPackage(path string) bool {
+	end, err := filepath.EvalSymlinks(path)
+	return err == nil && end == c.places.Package()
+}
+
+func (c *omp) add(ctx context.Context) error {
+	return c.change(ctx, "", "plugin", "link", c.places.Package())
+}
+
+// remove also works where OMP is a program by itself: it calls bun to take the plugin out
+// of a list of dependencies, in which a linked one never is. Where there is no bun, one
+// that does nothing stands in for it.
+func (c *omp) remove(ctx context.Context) error {
+	args := []string{"plugin", "uninstall", PluginName}
+	if _, err := c.run.find("bun", ""); err == nil {
+		return c.change(ctx, "", args...)
+	}
+	dir, err := os.MkdirTemp("", "mooncite-bun-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = os.WriteFile(filepath.Join(dir, "bun"), []byte("#!/bin/sh\nexit 0\n"), 0o700)
+	}
+	if err != nil {
+		return fault.Wrap(evidence.CodeClient, err, "a temporary directory for OMP's command cannot be made").WithHint("look at TMPDIR")
+	}
+	return c.change(ctx, dir, args...)
+}

@@ -1,0 +1,126 @@
+package install
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+const ours = "[mcp_servers.mooncite]\ncommand = \"/x\"\nargs = [\"serve\"]\n"
+
+// What Codex makes of other tables does not matter; ours comes and goes, and nothing else.
+func TestTableComesAndGoes(t *testing.T) {
+	spoiled := func(s string) string { return strings.ReplaceAll(s, "# mine", "") }
+	for _, before := range []string{
+		"", "a = 1\n", "a = 1", "a = 1\n\n", "# mine\n[mcp_servers.other] # mine\nargs = [ 1 ]\n",
+		"[mcp_servers.mooncite2]\nx = 1\n", "[a]\nb = \"[mcp_servers.mooncite]\"\n",
+	} {
+		after := spoiled(before) + "\n" + ours
+		with, ok := withTable([]byte(before), []byte(after))
+		if strings.Contains(before, "mooncite2") {
+			if ok { // a name that begins like ours: left to Codex
+				t.Errorf("%q: taken for ours", before)
+			}
+			continue
+		}
+		if !ok || !bytes.HasPrefix(with, []byte(before)) || !bytes.HasSuffix(with, []byte(ours)) {
+			t.Errorf("%q became %q", before, with)
+			continue
+		}
+		without, ok := withoutTable(with, []byte(spoiled(before)))
+		want := before
+		if want != "" && !strings.HasSuffix(want, "\n") {
+			want += "\n"
+		}
+		if !ok || string(without) != want {
+			t.Errorf("%q came back as %q", before, without)
+		}
+	}
+}
+
+func TestTableInTheMiddle(t *testing.T) {
+	for _, c := range []struct{ before, want string }{
+		{"a = 1\n\n" + ours + "\n[other]\nb = 2\n", "a = 1\n\n[other]\nb = 2\n"},
+		{"a = 1\n\n" + ours + "# about the other\n[other]\nb = 2\n", "a = 1\n\n# about the other\n[other]\nb = 2\n"},
+		{ours + "\n[other]\n", "[other]\n"},
+		{ours, ""},
+	} {
+		if got, ok := withoutTable([]byte(c.before), []byte("x")); !ok || string(got) != c.want {
+			t.Errorf("%q became %q, want %q", c.before, got, c.want)
+		}
+	}
+	for _, odd := range []string{
+		"a = 1\n",   // no table of ours
+		ours + ours, // two
+		ours + "[mcp_servers.mooncite.env]\nX=\"\"\n", // more than we made
+	} {
+		if got, ok := withoutTable([]byte(odd), []byte("x")); ok {
+			t.Errorf("%q became %q", odd, got)
+		}
+	}
+	if _, ok := withoutTable([]byte(ours), []byte(ours)); ok {
+		t.Error("Codex did not remove it, and we did")
+	}
+}
+
+func TestClaudeIsReadStrictly(t *testing.T) {
+	c := &claude{base{places: Places{Root: "/d"}}}
+	const good = "mooncite:\n  Scope: User config (available in all your projects)\n  Status: ok\n  Type: stdio\n  Command: /d/package/bin/mooncite\n  Args: serve\n  Environment:\n\nTo remove this server, run: x\n"
+	if !c.exact(good) {
+		t.Error("the registration itself is not exact")
+	}
+	for _, change := range [][2]string{
+		{"User config", "Local config"},
+		{"/d/package/bin/mooncite\n", "/d/package/bin/mooncite --x\n"},
+		{"/d/package/bin/mooncite\n", "env /d/package/bin/mooncite\n"},
+		{"Args: serve", "Args: serve --strict"},
+		{"Args: serve\n", "Args: serve\n  Args: serve\n"},
+		{"Type: stdio", "Type: http"},
+		{"  Type: stdio\n", ""},
+		{"Environment:\n", "Environment:\n    PATH=/x\n"},
+		{"Environment:\n", "Environment: PATH=/x\n"},
+		{"  Command: /d/package/bin/mooncite\n", "    Command: /d/package/bin/mooncite\n"},
+	} {
+		if text := strings.Replace(good, change[0], change[1], 1); c.exact(text) {
+			t.Errorf("taken for exact:\n%s", text)
+		}
+	}
+	for text, missing := range map[string]bool{
+		"No MCP server named \"mooncite\". Configured servers: other": true,
+		"No MCP server found with name: mooncite":                     true,
+		"Error: command not found":                                    false,
+		"No MCP server named \"other\".":                              false,
+		"No MCP server named \"mooncite2\".":                          false,
+	} {
+		if claudeMissing.MatchString(text) != missing {
+			t.Errorf("%q means missing: %t", text, !missing)
+		}
+	}
+}
+
+func TestPackagesOfPi(t *testing.T) {
+	for source, ours := range map[string]bool{
+		"npm:mooncite": true, "npm:mooncite@1.2": true, "npm:@whenmoon-afk/mooncite@4.0.6": true, "git:github.com/x/mooncite": true,
+		"git:github.com/x/mooncite@v1": true, "https://example.com/x/mooncite.git": true, "../elsewhere/mooncite": true,
+		"npm:mooncite-theme": false, "npm:other": false, "git:github.com/mooncite/other": false, "": false,
+	} {
+		if namesUs(source) != ours {
+			t.Errorf("%q is of our name: %t", source, !ours)
+		}
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"1.0.0", "1.0.1", true}, {"1.9", "1.10", true}, {"1.0.0", "1.0.0", false}, {"2.0", "1.9", false},
+		{"0.1.0-dev", "0.1.0", true}, {"0.1.0", "0.1.0-dev", false}, {"0.1.0-a", "0.1.0-b", true},
+		{"dev", "1.0.0", false}, {"1.0.0", "dev", false}, {"1.0.0", "", false},
+	} {
+		if older(c.a, c.b) != c.want {
+			t.Errorf("older(%q, %q) is %t", c.a, c.b, !c.want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"localmcp/internal/fault"
+	"localmcp/internal/safefile"
+	"localmcp/mooncite/internal/evidence"
+)
+
+// Disable takes the registrations out of the clients; the installation stays. A client
+// that has one of ours and does not answer, or has changed it, is refused.
+func (i *Installer) Disable(ctx context.Context) (Result, error) {
+	return i.withRecord(func(dir *safefile.Root, rec *record) (Result, error) {
+		now, err := i.withdraw(ctx, dir, rec)
+		return Result{Outcome: Disabled, Version: rec.Package, Root: i.Places.Root, Registrations: now}, err
+	})
+}
+
+// Uninstall takes the registrations, the launcher and the installation away. It leaves
+// the index, the settings, every history, and a registration or a command of the same name
+// that is not ours.
+func (i *Installer) Uninstall(ctx context.Context) (Result, error) {
+	return i.withRecord(func(dir *safefile.Root, rec *record) (Result, error) {
+		now, err := i.withdraw(ctx, dir, rec)
+		if err != nil {
+			return Result{}, err
+		}
+		if rec.Launcher {
+			if err := i.Places.removeLauncher(); err != nil {
+				return Result{}, err
+			}
+			i.o.Progress("the launcher is removed")
+		}
+		return Result{Outcome: Uninstalled, Root: i.Places.Root, Registrations: now}, i.remove(dir)
+	})
+}
+
+// withRecord runs a change of an installation that is there and in order.
+func (i *Installer) withRecord(do func(*safefile.Root, *record) (Result, error)) (Result, error) {
+	dir, err := i.Places.openRoot()
+	if errors.Is(err, fs.ErrNotExist) {
+		return Result{Outcome: NotInstalled, Root: i.Places.Root, Registrations: []Finding{}}, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	defer dir.Close()
+	held, err := i.lock()
+	if err != nil {
+		return Result{}, err
+	}
+	defer held.Unlock()
+	rec, err := readRecord(dir)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := sweep(dir); err != nil {
+		return Result{}, err
+	}
+	if _, err := inspect(dir, rec); err != nil {
+		return Result{}, err
+	}
+	return do(dir, rec)
+}
+
+// withdraw removes what is registered exactly, and sees that nothing of ours is left.
+func (i *Installer) withdraw(ctx context.Context, dir *safefile.Root, rec *record) ([]Finding, error) {
+	now := i.Probe(ctx)
+	for _, f := range now {
+		if !rec.owns(f.Client) {
+			continue
+		}
+		switch f.State {
+		case Unavailable:
+			return nil, fault.New(evidence.CodeClient, "mooncite is registered with %s, which does not answer: %s", f.title, f.Detail).
+				WithHint("%s, then try again; nothing was changed", f.Remedy)
+		case Conflict:
+			return nil, fault.New(evidence.CodeClient, "the registration with %s was changed by somebody else: %s", f.title, f.Detail).
+				WithHint("remove it with the client's own command, then try again; nothing was changed")
+		}
+	}
+	for n, c := range slices.Backward(i.clients) {
+		if now[n].State == Exact {
+			if err := c.remove(ctx); err != nil {
+				return nil, err
+			}
+			i.o.Progress(c.title() + " is taken out")
+			if f := c.probe(ctx); f.State != Missing {
+				return nil, fault.New(evidence.CodeClient, "%s was told to forget mooncite, and its registration is %s", c.title(), f.State).
+					WithHint("see whether the client works in a terminal, then try again")
+			}
+			now[n] = Finding{Client: c.name(), State: Missing, title: c.title()}
+		}
+		if rec.owns(c.name()) {
+			rec.drop(c.name())
+			if err := writeRecord(dir, rec); err != nil {
+				return nil, err
+			}
+			i.o.Progress(c.title() + " is off the record")
+		}
+	}
+	return now, nil
+}
+
+// remove takes the installation away: the package in one step, then what says that it is
+// mooncite's.
+func (i *Installer) remove(dir *safefile.Root) error {
+	gone := stagePrefix + "removed"
+	err := dir.Move(packageName, gone)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return unremovable(err)
+	}
+	i.o.Progress("the package is out of force")
+	if err := os.RemoveAll(filepath.Join(dir.Path(), gone)); err != nil {
+		return unremovable(err)
+	}
+	i.o.Progress("the package is removed")
+	return i.Places.vacate(dir)
+}
+
+// vacate removes the directory of an installation that has no package any more. The lock
+// goes last: until then nobody else begins.
+func (p Places) vacate(dir *safefile.Root) error {
+	entries, _, err := dir.ReadDir(".")
+	if err != nil {
+		return unremovable(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type == safefile.Regular && (e.Name == recordName || leftover(e.Name)) {
+			names = append(names, e.Name)
+		}
+	}
+	for _, name := range append(names, markerName, lockName) {
+		if err := os.Remove(filepath.Join(p.Root, name)); err != nil {
+			return unremovable(err)
+		}
+	}
+	_ = os.Remove(p.Root) // unless another install has begun
+	return nil
+}
+
+func unremovable(err error) error {
+	return fault.Wrap(evidence.CodeInstall, err, "the installation cannot be removed as a whole").
+		WithHint("see what else is in %s, move it away and try again", rootWhat)
+}
