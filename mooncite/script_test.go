@@ -23,6 +23,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	clients, err := filepath.Abs("internal/install/testdata/clients")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -35,6 +39,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LANG", "C.UTF-8")
 			e.Setenv("STATE", filepath.Join(home, ".local/state/mooncite"))
 			e.Setenv("CONFIG", filepath.Join(home, ".config/mooncite"))
+			e.Setenv("CLIENTS", clients)
 			for _, name := range clientCommands {
 				e.Setenv(name, "/nowhere")
 			}
