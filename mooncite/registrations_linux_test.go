@@ -4,6 +4,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"localmcp/internal/mcptest"
+	"localmcp/mooncite/internal/install"
 )
 
 // A server says what the command line found out last, and starts no client to know more.
@@ -48,4 +52,33 @@ func TestServerStartsNoClient(t *testing.T) {
 	if started() != n {
 		t.Error("a server started a client")
 	}
+}
+
+// What is replaced is the file, not the program that runs from it; and what it works with
+// is not taken away under it.
+func TestServerOutlivesUpdate(t *testing.T) {
+	w := sampleWorld(t)
+	w.must(0, "install")
+	installed := w.Path(".local/share/mooncite/package/bin/mooncite")
+	c := &client{mcptest.Start(t, w.Environ(), installed, "serve"), t}
+	c.Call("initialize", initialize)
+	c.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	c.finds("ECONNRESET")
+
+	w.Write(t, ".local/share/mooncite/package/skills/mooncite/SKILL.md", "an older skill")
+	if out := decode[install.Result](t, w.must(0, "install", "--json").stdout); out.Outcome != install.Updated {
+		t.Errorf("the package was not replaced: %s", out.Outcome)
+	}
+	c.finds("ECONNRESET")
+	if r := w.must(1, "purge", "--yes"); !strings.Contains(r.stderr, "end the clients") {
+		t.Errorf("purge says %s", r.stderr)
+	}
+	c.finds("ECONNRESET")
+	w.must(0, "uninstall")
+	c.finds("ECONNRESET")
+	c.CloseInput()
+	if err := c.WaitExit(5 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	w.must(0, "purge", "--yes")
 }
