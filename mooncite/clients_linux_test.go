@@ -16,6 +16,7 @@ import (
 
 	"localmcp/internal/mcptest"
 	"localmcp/internal/testenv"
+	"localmcp/mooncite/internal/install"
 )
 
 // withClients is a world with the sample histories and the real clients, which have
@@ -176,20 +177,24 @@ func TestRealClients(t *testing.T) {
 			t.Errorf("%s changed entries of others:\n%s\nbefore:\n%s", after, now, others)
 		}
 	}
-	registered := func(want string) {
+	does := func(want string, args ...string) {
 		t.Helper()
-		r := w.status().Registrations
-		if got := strings.Join([]string{r.Pi, r.OMP, r.Codex, r.ClaudeCode}, " "); got != want || r.ProbedAt == nil {
-			t.Errorf("the clients are %s, want %s", got, want)
+		out := decode[install.Result](t, w.must(0, append(args, "--json")...).stdout)
+		var states []string
+		for _, f := range out.Registrations {
+			states = append(states, string(f.State))
 		}
+		if got := strings.Join(states, " "); got != want {
+			t.Errorf("after %s the clients are %s, want %s", args[0], got, want)
+		}
+		unchanged(args[0])
 	}
 
 	// OMP alone first: it also finds the servers of other clients.
 	for _, name := range clientCommands {
 		w.Set(name, map[bool]string{false: "/nowhere"}[strings.Contains(name, "_OMP_")])
 	}
-	w.must(0, "install")
-	registered("unavailable exact unavailable unavailable")
+	does("unavailable exact unavailable unavailable", "install")
 	t.Run("OMP", func(t *testing.T) {
 		r := w.client("omp", "plugin", "list")
 		if !strings.Contains(r.stdout, "mooncite@") {
@@ -202,11 +207,7 @@ func TestRealClients(t *testing.T) {
 	for _, name := range clientCommands {
 		w.Set(name, "")
 	}
-	w.must(0, "install")
-	unchanged("install")
-	registered("exact exact exact exact")
-	w.must(0, "install")
-	unchanged("the second install")
+	does("exact exact exact exact", "install")
 
 	t.Run("Claude Code", func(t *testing.T) {
 		if r := w.client("claude", "mcp", "list"); !strings.Contains(r.stdout, "mooncite: "+w.installed()+" serve - ✔") {
@@ -233,14 +234,12 @@ func TestRealClients(t *testing.T) {
 	})
 	unchanged("use")
 
-	w.must(0, "disable")
-	unchanged("disable")
-	registered("missing missing missing missing")
-	w.must(0, "install")
-	registered("exact exact exact exact")
-	w.must(0, "uninstall")
-	unchanged("uninstall")
-	registered("missing missing missing missing")
+	if r := w.status().Registrations; r.Pi != "exact" || r.OMP != "exact" || r.Codex != "exact" || r.ClaudeCode != "exact" || r.ProbedAt == nil {
+		t.Errorf("status says %+v", r)
+	}
+	does("missing missing missing missing", "disable")
+	does("exact exact exact exact", "install")
+	does("missing missing missing missing", "uninstall")
 	for _, gone := range []string{".local/share/mooncite", ".local/bin/mooncite", ".omp/plugins/node_modules/mooncite"} {
 		if _, err := os.Lstat(w.Path(gone)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is still there (%v)", gone, err)
@@ -254,4 +253,27 @@ func TestRealClients(t *testing.T) {
 		t.Errorf("the state is still there (%v)", err)
 	}
 	unchanged("purge")
+
+	// Servers and packages of the name that others made stay as they are.
+	w.Write(t, "theirs/package.json", `{"name":"mooncite","version":"4.0.6"}`)
+	for _, made := range []ran{
+		w.client("claude", "mcp", "add", "--scope", "user", "mooncite", "--", "/bin/true", "serve"),
+		w.client("codex", "mcp", "add", "mooncite", "--", w.installed(), "serve", "--strict"),
+		w.client("omp", "plugin", "link", w.Path("theirs")),
+		w.client("pi", "mcp", "add", "mooncite", "--", w.installed(), "serve"),
+	} {
+		if made.status != 0 {
+			t.Fatalf("%s%s", made.stdout, made.stderr)
+		}
+	}
+	if r := w.status().Registrations; r.Pi != "conflict" || r.OMP != "conflict" || r.Codex != "conflict" || r.ClaudeCode != "conflict" {
+		t.Errorf("with servers of others status says %+v", r)
+	}
+	theirs := w.claudeEntry("mooncite")
+	if r := w.must(1, "install"); !strings.Contains(r.stderr, "pi mcp remove mooncite") {
+		t.Errorf("install says %s", r.stderr)
+	}
+	if now := w.claudeEntry("mooncite"); now != theirs {
+		t.Errorf("another's server was changed: %s, before %s", now, theirs)
+	}
 }

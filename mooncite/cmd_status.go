@@ -12,7 +12,10 @@ func (p *program) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Say what is indexed, how fresh it is, and what cannot be read",
-		Args:  cobra.NoArgs,
+		Long: "Status looks for changes and says what is indexed, how fresh it is, and what cannot be read. It also\n" +
+			"asks Pi, OMP, Codex and Claude Code, by their own commands, whether they start the installed\n" +
+			"mooncite; servers repeat that answer, with its time, and start no client themselves.",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := p.probe(c.Context()); err != nil {
 				return err

@@ -24,6 +24,10 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := built.Path(t) // not the test binary: with cgo in it, it could not be confined
+	clients, err := filepath.Abs("internal/install/testdata/clients")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -41,6 +45,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LANG", "C.UTF-8")
 			e.Setenv("STATE", filepath.Join(home, ".local/state/mooncite"))
 			e.Setenv("CONFIG", filepath.Join(home, ".config/mooncite"))
+			e.Setenv("CLIENTS", clients)
 			for _, name := range clientCommands {
 				e.Setenv(name, "/nowhere")
 			}

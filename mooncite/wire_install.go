@@ -19,7 +19,7 @@ func (p *program) installer() (*install.Installer, error) {
 		// What runs, also when the file has another name by now.
 		Program: func() ([]byte, error) { return os.ReadFile("/proc/self/exe") },
 		Progress: func(step string) {
-			if p.streams.Verbose {
+			if p.streams.ErrTerminal || p.streams.Verbose {
 				p.streams.Notef("%s", step)
 			}
 		},

@@ -85,17 +85,18 @@ class Server {
 		signal?.throwIfAborted();
 		const id = ++this.lastId;
 		return new Promise<unknown>((resolve, reject) => {
+			const done = () => {
+				clearTimeout(timer);
+				signal?.removeEventListener("abort", aborted);
+			};
 			const giveUp = (reason: string) => {
 				if (!this.waiting.delete(id)) return;
+				done();
 				this.notify("notifications/cancelled", { requestId: id, reason });
 				reject(new Error(reason));
 			};
 			const aborted = () => giveUp("the call was cancelled");
 			const timer = setTimeout(() => giveUp("mooncite did not answer in time"), limitMs);
-			const done = () => {
-				clearTimeout(timer);
-				signal?.removeEventListener("abort", aborted);
-			};
 			signal?.addEventListener("abort", aborted, { once: true });
 			this.waiting.set(id, {
 				resolve: (result) => (done(), resolve(result)),
