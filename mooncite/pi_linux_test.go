@@ -107,6 +107,34 @@ func TestPiExtension(t *testing.T) {
 	}
 }
 
+// Pi goes on without the tools, and says why, when mooncite is not there.
+func TestPiExtensionWithoutProgram(t *testing.T) {
+	node := mcptest.Node(t)
+	w := newWorld(t)
+	dir := extensionAlone(t)
+	script := filepath.Join(dir, "session.mjs")
+	if err := os.WriteFile(script, []byte(piAlone), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
+	defer cancel()
+	c := exec.CommandContext(ctx, node, script)
+	c.Env, c.Dir = w.Environ(), dir
+	if r := finish(t, c); r.status != 0 || r.stdout != "mooncite: mooncite could not be started\n" {
+		t.Errorf("the session ends with %d\n%s\n%s", r.status, r.stdout, r.stderr)
+	}
+}
+
+const piAlone = `
+import assert from "node:assert/strict";
+import extension from "./pi/mooncite.ts";
+const handlers = {};
+extension({ registerTool: () => assert.fail("a tool without a server"), on: (event, handler) => { handlers[event] = handler; } });
+const ctx = { ui: { notify: (text) => console.log(text) } };
+await handlers.session_start({}, ctx);
+await handlers.session_shutdown({}, ctx);
+`
+
 // piSession stands in for Pi. It ends by itself when the extension leaves nothing behind.
 const piSession = `
 import assert from "node:assert/strict";

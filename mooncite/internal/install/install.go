@@ -79,12 +79,12 @@ const takeBackLimit = 5 * time.Minute
 // that is there. What is in order already is left alone; an older version that the record
 // names is replaced. On a failure everything is as it was before.
 func (i *Installer) Install(ctx context.Context) (Result, error) {
+	if err := i.housed(); err != nil {
+		return Result{}, err
+	}
 	program, err := i.o.Program()
 	if err != nil {
 		return Result{}, fault.Wrap(evidence.CodeInstall, err, "the program cannot read its own file").WithHint("start it from where it is")
-	}
-	if err := i.housed(); err != nil {
-		return Result{}, err
 	}
 	before := i.Probe(ctx)
 	if err := refuseConflicts(before); err != nil {
@@ -118,13 +118,18 @@ func (i *Installer) Install(ctx context.Context) (Result, error) {
 	return Result{}, err
 }
 
-// housed refuses to make a home that does not exist: it was mistyped.
+// housed refuses a home that does not exist, which was mistyped and would be made, and one
+// that others can change.
 func (i *Installer) housed() error {
-	if _, err := os.Stat(i.Places.home); errors.Is(err, fs.ErrNotExist) {
+	home, err := privdir.OpenConfig(i.Places.home, "the home directory")
+	if errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(evidence.CodeConfig, &privdir.At{Path: i.Places.home, Err: err}, "the home directory does not exist").
 			WithHint("set HOME to your home directory, or make the directory it names")
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return home.Close()
 }
 
 func (i *Installer) lock() (*privdir.Held, error) {

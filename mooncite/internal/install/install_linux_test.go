@@ -289,6 +289,15 @@ func TestRefusals(t *testing.T) {
 			must(t, os.Chmod(filepath.Dir(filepath.Dir(w.Dir)), 0o755))
 			return os.Chmod(w.Path(".local/share"), 0o777)
 		}, privdir.Unsafe, "can be changed by everyone"},
+		{"no home", func(w *world) error {
+			w.Set("HOME", w.Path("misspelt"))
+			return nil
+		}, evidence.CodeConfig, "home directory does not exist"},
+		{"a home that everybody can change", func(w *world) error { return os.Chmod(w.Dir, 0o757) }, privdir.Unsafe, "the home directory can be changed by everyone"},
+		{"a launcher's directory that everybody can change", func(w *world) error {
+			must(t, os.MkdirAll(w.Path(".local/bin"), 0o755))
+			return os.Chmod(w.Path(".local/bin"), 0o757)
+		}, privdir.Unsafe, "the directory of the launcher can be changed by everyone"},
 		{"a directory open to others", func(w *world) error {
 			must(t, os.MkdirAll(w.Path(".local/share/mooncite"), 0o700))
 			return os.Chmod(w.Path(".local/share/mooncite"), 0o755)
@@ -578,6 +587,64 @@ func TestKilledAtEveryStep(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a process can leave that is killed within a step: in the middle of writing a
+// package, of replacing a small file, of removing the last ones.
+func TestHalfDone(t *testing.T) {
+	t.Parallel()
+	const root = ".local/share/mooncite/"
+	marked := func(w *world) { w.Write(w.t, root+".mooncite-install", "mooncite-go-install-v1\n") }
+	for name, leave := range map[string]func(*world){
+		"the directory":         func(w *world) { must(w.t, os.MkdirAll(w.Path(root), 0o700)) },
+		"half a marker":         func(w *world) { w.Write(w.t, root+"..mooncite-install.0123456789abcdef.tmp", "moon") },
+		"the marker":            marked,
+		"the marker and a lock": func(w *world) { marked(w); w.Write(w.t, root+"install.lock", "") },
+		"a lock":                func(w *world) { w.Write(w.t, root+"install.lock", "") },
+		"a record of nothing": func(w *world) {
+			marked(w)
+			w.Write(w.t, root+"installation.json", `{"version":1,"next":"1.0.0","clients":[]}`)
+		},
+		"half a package":         func(w *world) { marked(w); w.Write(w.t, root+"stage-X/bin/.mooncite.0123456789abcdef.tmp", "the pro") },
+		"half a package removed": func(w *world) { marked(w); w.Write(w.t, root+"stage-removed/bin/mooncite", "the program") },
+		"half a record": func(w *world) {
+			w.ok("install", "1.0.0", install.Installed)
+			w.Write(w.t, root+".installation.json.0123456789abcdef.tmp", "{")
+		},
+		"a temporary file in the package": func(w *world) {
+			w.ok("install", "1.0.0", install.Installed)
+			w.Write(w.t, root+"package/pi/.mooncite.ts.0123456789abcdef.tmp", "{")
+		},
+		"a launcher without its program": func(w *world) {
+			must(w.t, os.MkdirAll(w.Path(".local/bin"), 0o700))
+			must(w.t, os.Symlink(w.Path(root+"package/bin/mooncite"), w.Path(".local/bin/mooncite")))
+			marked(w)
+			w.Write(w.t, root+"installation.json", `{"version":1,"package":"1.0.0","launcher":true,"clients":[]}`)
+		},
+	} {
+		for _, next := range []string{"install", "uninstall"} {
+			w := newWorld(t)
+			before := w.rest()
+			leave(w)
+			if next == "install" {
+				if _, err := w.installer("1.0.0").Install(t.Context()); err != nil {
+					t.Errorf("%s: %v (%s)", name, err, fault.From(err).Hint)
+				}
+				w.want(allExact)
+			}
+			if _, err := w.installer("1.0.0").Uninstall(t.Context()); err != nil {
+				t.Errorf("%s: %v (%s)", name, err, fault.From(err).Hint)
+			}
+			w.want(allMissing)
+			after := w.rest()
+			if _, err := os.Lstat(w.Path(root)); err == nil && next == "uninstall" && (name == "the directory" || name == "half a marker" || name == "a lock") {
+				continue // not known to be ours, and harmless
+			}
+			if after != before {
+				t.Errorf("%s, then %s: it left\n%s\nbefore there was\n%s", name, next, after, before)
+			}
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/evidence"
@@ -17,13 +19,13 @@ type omp struct{ base }
 
 // ompPlugins is what `omp plugin list --json` says.
 type ompPlugins struct {
-	NPM         []ompPlugin `json:"npm"`
-	Marketplace []ompPlugin `json:"marketplace"`
-}
-
-type ompPlugin struct {
-	Name string `json:"name"`
-	Path string `json:"path"`
+	NPM []struct {
+		Name string `json:"name"`
+		Path string `json:"path"`
+	} `json:"npm"`
+	Marketplace []struct {
+		ID string `json:"id"` // the name, "@" and the marketplace
+	} `json:"marketplace"`
 }
 
 // ompNames are what a plugin that is mooncite may be called: the second one is the
@@ -39,15 +41,28 @@ func (c *omp) probe(ctx context.Context) Finding {
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil {
 		return c.finding(Unavailable, "`omp plugin list --json` gives no list", "try it in a terminal")
 	}
-	named := slices.DeleteFunc(append(list.NPM, list.Marketplace...), func(p ompPlugin) bool { return !slices.Contains(ompNames, p.Name) })
-	switch {
-	case len(named) == 0:
-		return c.finding(Missing, "", "")
-	case len(named) == 1 && named[0].Name == PluginName && c.isPackage(named[0].Path):
-		return c.finding(Exact, "", "")
+	ours, others := 0, ""
+	for _, p := range list.NPM {
+		switch {
+		case p.Name == PluginName && c.isPackage(p.Path):
+			ours++
+		case slices.Contains(ompNames, p.Name):
+			others = p.Name
+		}
 	}
-	return c.finding(Conflict, "OMP has another plugin of the name mooncite",
-		"see it with `omp plugin list`; remove it with `omp plugin uninstall "+named[0].Name+"` and install again")
+	for _, p := range list.Marketplace {
+		if i := strings.LastIndex(p.ID, "@"); i > 0 && slices.Contains(ompNames, p.ID[:i]) {
+			others = p.ID
+		}
+	}
+	switch {
+	case others != "" || ours > 1:
+		return c.finding(Conflict, "OMP has another plugin of the name mooncite",
+			"see it with `omp plugin list`; remove it with `omp plugin uninstall "+cmp.Or(others, PluginName)+"` and install again")
+	case ours == 0:
+		return c.finding(Missing, "", "")
+	}
+	return c.finding(Exact, "", "")
 }
 
 func (c *omp) isPackage(path string) bool {

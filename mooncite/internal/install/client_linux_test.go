@@ -2,6 +2,8 @@ package install
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -121,6 +123,41 @@ func TestVersions(t *testing.T) {
 	} {
 		if older(c.a, c.b) != c.want {
 			t.Errorf("older(%q, %q) is %t", c.a, c.b, !c.want)
+		}
+	}
+}
+
+// The lists that OMP can give, and what they mean.
+func TestPluginsOfOMP(t *testing.T) {
+	root := t.TempDir()
+	places := Places{Root: root}
+	if err := os.MkdirAll(places.Package(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(root, "link")
+	if err := os.Symlink(places.Package(), link); err != nil {
+		t.Fatal(err)
+	}
+	ours := `{"name":"mooncite","path":"` + link + `"}`
+	for list, want := range map[string]State{
+		`{"npm":[],"marketplace":[]}`:                                                     Missing,
+		`{"npm":[{"name":"other","path":"` + link + `"}]}`:                                Missing,
+		`{"npm":[` + ours + `]}`:                                                          Exact,
+		`{"npm":[` + ours + `,` + ours + `]}`:                                             Conflict,
+		`{"npm":[{"name":"mooncite","path":"/elsewhere"}]}`:                               Conflict,
+		`{"npm":[{"name":"@whenmoon-afk/mooncite","path":"` + link + `"}]}`:               Conflict,
+		`{"npm":[` + ours + `],"marketplace":[{"id":"mooncite@market"}]}`:                 Conflict,
+		`{"npm":[` + ours + `],"marketplace":[{"id":"mooncite-theme@market"},{"id":""}]}`: Exact,
+		`[]`:    Unavailable,
+		`hello`: Unavailable,
+	} {
+		file := filepath.Join(t.TempDir(), "list")
+		if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := &omp{base{run: commands{map[string]string{"PATH": "/usr/bin:/bin", "OMP": script(t, "cat "+file)}}, places: places, env: "OMP"}}
+		if got := c.probe(t.Context()); got.State != want {
+			t.Errorf("%s means %s, want %s", list, got.State, want)
 		}
 	}
 }
