@@ -45,9 +45,13 @@ func withClients(t *testing.T) *world {
 // Codex would write the other server's arguments in its own way and lose its comment.
 const otherCodex = "# my settings\nmodel = \"stand-in\"   # the model\n\n[mcp_servers.other]\ncommand = \"/bin/true\"\nargs = [ \"a\",  \"b\" ]   # as I like it\n"
 
-// Claude Code and Pi keep JSON, and write it like this themselves.
-const (
-	otherClaude = `{
+// Pi would write its settings in its own form.
+const otherPi = `{"theme":   "dark",
+      "packages": [ {"source": "/srv/other",   "skills": []} ], "shown": 1.0}
+`
+
+// Claude Code keeps JSON that it writes like this itself, at every start.
+const otherClaude = `{
   "numStartups": 3,
   "mcpServers": {
     "other": {
@@ -64,16 +68,6 @@ const (
   }
 }
 `
-	otherPi = `{
-  "theme": "dark",
-  "packages": [
-    {
-      "source": "/srv/other",
-      "skills": []
-    }
-  ]
-}`
-)
 
 // entry is the text of one of Claude Code's servers as the file has it.
 func (w *world) claudeEntry(name string) string {
@@ -136,7 +130,7 @@ func (w *world) originals() map[string]string {
 }
 
 // others are the entries of others in files that clients change when mooncite comes and
-// goes: all of Codex's file but our table, and Claude Code's other server.
+// goes: all but our own in Codex's and Pi's, and Claude Code's other server.
 func (w *world) others() string {
 	w.t.Helper()
 	data, err := os.ReadFile(w.Path(".codex/config.toml"))
@@ -144,7 +138,11 @@ func (w *world) others() string {
 		w.t.Fatal(err)
 	}
 	ours := "\n[mcp_servers.mooncite]\ncommand = " + quoted(w.installed()) + "\nargs = [\"serve\"]\n"
-	return strings.TrimSuffix(string(data), ours) + w.claudeEntry("other")
+	pi, err := os.ReadFile(w.Path(".pi/agent/settings.json"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.TrimSuffix(string(data), ours) + strings.Replace(string(pi), `, "../../.local/share/mooncite/package"`, "", 1) + w.claudeEntry("other")
 }
 
 // standIn tells Pi and OMP of the model.

@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,6 +124,45 @@ func TestVersions(t *testing.T) {
 	} {
 		if older(c.a, c.b) != c.want {
 			t.Errorf("older(%q, %q) is %t", c.a, c.b, !c.want)
+		}
+	}
+}
+
+func TestPackageComesAndGoes(t *testing.T) {
+	ours := func(raw []byte) bool { return string(raw) == `"ours"` }
+	for _, c := range []struct{ before, with string }{
+		{"{\"packages\": [ \"a\",\n   \"b\" ],\t\"x\": 1.0}\n\n", "{\"packages\": [ \"a\",\n   \"b\",\n   \"ours\" ],\t\"x\": 1.0}\n\n"},
+		{"{\"x\":{\"packages\":[1]},\"packages\":[{\"source\":\"a,[b\"}]}", "{\"x\":{\"packages\":[1]},\"packages\":[{\"source\":\"a,[b\"},\"ours\"]}"},
+		{"{\"packages\":[]}", "{\"packages\":[\"ours\"]}"},
+	} {
+		var meant map[string]any
+		if err := json.Unmarshal([]byte(c.before), &meant); err != nil {
+			t.Fatal(err)
+		}
+		without := indented(meant)
+		meant["packages"] = append(meant["packages"].([]any), "ours")
+		got, ok := withPackage([]byte(c.before), indented(meant), ours)
+		if !ok || string(got) != c.with {
+			t.Errorf("%q became %q", c.before, got)
+		}
+		if got, ok := withoutPackage([]byte(c.with), without, ours); !ok || string(got) != c.before {
+			t.Errorf("%q came back as %q", c.before, got)
+		}
+		// What the client changed besides is its own matter.
+		meant["more"] = true
+		if got, ok := withPackage([]byte(c.before), indented(meant), ours); ok {
+			t.Errorf("a change was taken back: %q", got)
+		}
+	}
+	if got, ok := withoutPackage([]byte(`{"packages":["ours", "b" ]}`), []byte(`{"packages":["b"]}`), ours); !ok || string(got) != `{"packages":["b" ]}` {
+		t.Errorf("the first of two: %q", got)
+	}
+	for _, bad := range []string{"", "[]", "{", `{"packages":{}}`, `{"packages":["a"`, `{"x":1}`, `{"packages":["a"],"packages":["b"]}`} {
+		if got, ok := withPackage([]byte(bad), []byte(`{"packages":["ours"]}`), ours); ok {
+			t.Errorf("%q became %q", bad, got)
+		}
+		if got, ok := withoutPackage([]byte(bad), []byte(`{"packages":[]}`), ours); ok {
+			t.Errorf("%q became %q", bad, got)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"regexp"
 	"slices"
 )
@@ -48,11 +49,13 @@ func (c *codex) probe(ctx context.Context) Finding {
 }
 
 func (c *codex) add(ctx context.Context) error {
-	return c.tended(func() error {
+	return tended(c.config(), func() error {
 		return c.change(ctx, "", append([]string{"mcp", "add", serverName, "--", c.places.Program()}, serveArgs...)...)
 	}, withTable)
 }
 
 func (c *codex) remove(ctx context.Context) error {
-	return c.tended(func() error { return c.change(ctx, "", "mcp", "remove", serverName) }, withoutTable)
+	return tended(c.config(), func() error { return c.change(ctx, "", "mcp", "remove", serverName) }, withoutTable)
 }
+
+func (c *codex) config() string { return filepath.Join(c.dir("CODEX_HOME", ".codex"), codexConfig) }

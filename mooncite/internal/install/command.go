@@ -81,7 +81,8 @@ func runnable(path string) bool {
 }
 
 // run runs a program to its end. A status other than 0 is no error. path, when not "", is
-// put before the user's PATH. What the program started and left behind is ended with it.
+// put before the user's PATH. One that takes too long or prints too much is ended with all
+// that it started.
 func (c commands) run(ctx context.Context, path, program string, args ...string) (output, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
@@ -100,7 +101,6 @@ func (c commands) run(ctx context.Context, path, program string, args ...string)
 	cmd.WaitDelay = time.Second
 	ownGroup(cmd)
 	err := cmd.Run()
-	endGroup(cmd)
 	o := output{status: cmd.ProcessState.ExitCode(), stdout: out.kept.String(), stderr: errs.kept.String()}
 	var exit *exec.ExitError
 	switch {

@@ -10,7 +10,7 @@
 // nothing that mooncite did not make is replaced or removed, in the installation, on the
 // path and in a client; a registration counts as exact only when it starts this very
 // program in this very way; the files of the clients are written by the clients alone,
-// but for what Codex takes away from entries of others, which is put back.
+// but for what Codex and Pi take away from entries of others, which is put back.
 //
 // What it deliberately does not do: it opens no history and no index, it downloads
 // nothing, and it neither installs nor updates a client. It runs client programs, and is

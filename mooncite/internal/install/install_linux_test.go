@@ -590,6 +590,29 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
+// What is registered is on the record already when the process is killed: with the client
+// away, its program is not taken from it.
+func TestRecordIsWrittenFirst(t *testing.T) {
+	t.Parallel()
+	for step := 1; ; step++ {
+		w := newWorld(t)
+		killed, said := w.kill("install", "1.0.0", step)
+		if !killed {
+			t.Fatal("there is no such step")
+		}
+		if !strings.Contains(said, "Codex is registered") {
+			continue
+		}
+		w.Set("MOONCITE_CODEX_COMMAND", "/nowhere")
+		w.refused("uninstall", "1.0.0", evidence.CodeClient, "registered with Codex, which does not answer")
+		w.registeredCanStart()
+		w.Set("MOONCITE_CODEX_COMMAND", "")
+		w.ok("uninstall", "1.0.0", install.Uninstalled)
+		w.gone()
+		return
+	}
+}
+
 // What a process can leave that is killed within a step: in the middle of writing a
 // package, of replacing a small file, of removing the last ones.
 func TestHalfDone(t *testing.T) {

@@ -25,7 +25,7 @@ func (c *pi) probe(ctx context.Context) Finding {
 		return c.silent(o, err)
 	}
 	var settings struct{ Packages []json.RawMessage }
-	if err := c.read("settings.json", &settings); err != nil {
+	if err := c.read(piSettings, &settings); err != nil {
 		return c.finding(Unavailable, "Pi's settings.json cannot be read", "try `pi list` in a terminal")
 	}
 	var mcp struct {
@@ -42,7 +42,7 @@ func (c *pi) probe(ctx context.Context) Finding {
 	for _, raw := range settings.Packages {
 		source := packageSource(raw)
 		switch {
-		case c.resolved(source) == c.places.Package():
+		case c.ours(raw):
 			exact++
 		case namesUs(source):
 			return c.finding(Conflict, "Pi has another package of the name mooncite: "+source,
@@ -110,9 +110,16 @@ func (c *pi) read(name string, v any) error {
 }
 
 func (c *pi) add(ctx context.Context) error {
-	return c.change(ctx, "", "install", c.places.Package())
+	return tended(c.settings(), func() error { return c.change(ctx, "", "install", c.places.Package()) },
+		func(before, after []byte) ([]byte, bool) { return withPackage(before, after, c.ours) })
 }
 
 func (c *pi) remove(ctx context.Context) error {
-	return c.change(ctx, "", "remove", c.places.Package())
+	return tended(c.settings(), func() error { return c.change(ctx, "", "remove", c.places.Package()) },
+		func(before, after []byte) ([]byte, bool) { return withoutPackage(before, after, c.ours) })
 }
+
+func (c *pi) settings() string { return filepath.Join(c.agentDir(), piSettings) }
+
+// ours reports whether an entry of the packages is the installed one.
+func (c *pi) ours(raw []byte) bool { return c.resolved(packageSource(raw)) == c.places.Package() }
