@@ -421,12 +421,12 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 			case onlyPhrase && !c.Phrase && !c.Look:
 				continue
 			case h.span.Hidden:
-				if p.inTime(h.span.Time) || h.span.Role == evidence.Unknown {
+				if p.filter.Holds(h.span.Time) || h.span.Role == evidence.Unknown {
 					g.traces = true
 					g.hidden = g.hidden || !byStrength || p.hiddenMatters(c)
 				}
 				continue
-			case !p.inTime(h.span.Time):
+			case !p.filter.Holds(h.span.Time):
 				continue
 			case h.echo:
 				g.echoes++
@@ -524,14 +524,6 @@ func (p *recallPlan) settle(v *view, c *index.Candidate) (holds bool, err error)
 		}
 	}
 	return c.Terms != 0, nil
-}
-
-func (p *recallPlan) inTime(ms int64) bool {
-	f := &p.filter
-	if f.After == evidence.NoTime && f.Before == evidence.NoTime {
-		return true
-	}
-	return ms != evidence.NoTime && (f.After == evidence.NoTime || ms >= f.After) && (f.Before == evidence.NoTime || ms <= f.Before)
 }
 
 // hiddenMatters reports whether text that is not kept could be an answer: it holds

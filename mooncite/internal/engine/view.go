@@ -105,9 +105,7 @@ func (h *hit) read() (err error) {
 func (v *view) passes(h *hit, f *index.Filter) bool {
 	s := h.span
 	return (f.Role == "" || f.Role == s.Role) && (f.Origin == "" || f.Origin == h.src.Origin) && (f.Project == 0 || f.Project == s.Project) &&
-		(f.Units == nil || slices.Contains(f.Units, s.Unit)) &&
-		(f.After == evidence.NoTime || s.Time != evidence.NoTime && s.Time >= f.After) &&
-		(f.Before == evidence.NoTime || s.Time != evidence.NoTime && s.Time <= f.Before)
+		(f.Units == nil || slices.Contains(f.Units, s.Unit)) && f.Holds(s.Time)
 }
 
 // locate finds the span of a citation; nil when the index has none.

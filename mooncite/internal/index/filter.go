@@ -12,21 +12,28 @@ import (
 // private-use character, which no word has.
 const filterMark = "\ue000"
 
-func roleToken(r evidence.Role) string { return filterMark + "r" + strconv.Itoa(int(roleCode[r])) }
+func roleToken(r evidence.Role) string { return roleTokens[r] }
 
-func originToken(o evidence.Origin) string {
-	for i, x := range evidence.Origins() {
-		if x == o {
-			return filterMark + "o" + strconv.Itoa(i)
-		}
+func originToken(o evidence.Origin) string { return originTokens[o] }
+
+var roleTokens, originTokens = tokensOf("r", evidence.Roles()), tokensOf("o", evidence.Origins())
+
+// tokensOf gives each name the token of its place in the list.
+func tokensOf[N ~string](kind string, list []N) map[N]string {
+	m := map[N]string{}
+	for i, n := range list {
+		m[n] = numberToken(kind, int64(i))
 	}
-	return filterMark + "o"
+	return m
 }
 
-func projectToken(id int64) string { return filterMark + "p" + strconv.FormatInt(id, 10) }
-func unitToken(id int64) string    { return filterMark + "u" + strconv.FormatInt(id, 10) }
-func classToken(c evidence.Class) string {
-	return filterMark + "c" + strconv.Itoa(int(c))
+func projectToken(id int64) string            { return numberToken("p", id) }
+func unitToken(id int64) string               { return numberToken("u", id) }
+func classToken(c evidence.Class) string      { return numberToken("c", int64(c)) }
+func numberToken(kind string, n int64) string { return string(appendToken(nil, kind, n)) }
+
+func appendToken(dst []byte, kind string, n int64) []byte {
+	return strconv.AppendInt(append(append(dst, filterMark...), kind...), n, 10)
 }
 
 // hiddenToken stands in place of a class on spans that are searched but not kept.
@@ -57,19 +64,22 @@ func monthStart(m int64) int64 {
 	return time.Date(int(m/12), time.Month(m%12+1), 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 }
 
-func monthToken(m int64) string { return filterMark + "m" + strconv.FormatInt(m, 10) }
-func dayToken(d int64) string   { return filterMark + "d" + strconv.FormatInt(d, 10) }
+func monthToken(m int64) string { return numberToken("m", m) }
+func dayToken(d int64) string   { return numberToken("d", d) }
 
 func appendFilters(dst []byte, o evidence.Origin, s *Span) []byte {
-	class := classToken(s.Class)
+	dst = append(append(dst, ' '), roleToken(s.Role)...)
+	dst = append(append(dst, ' '), originToken(o)...)
+	dst = appendToken(append(dst, ' '), "p", s.Project)
+	dst = appendToken(append(dst, ' '), "u", s.Unit)
 	if s.Hidden {
-		class = hiddenToken
+		dst = append(append(dst, ' '), hiddenToken...)
+	} else {
+		dst = appendToken(append(dst, ' '), "c", int64(s.Class))
 	}
-	for _, t := range [...]string{roleToken(s.Role), originToken(o), projectToken(s.Project), unitToken(s.Unit), class, monthToken(monthOf(s.Time))} {
-		dst = append(append(dst, ' '), t...)
-	}
+	dst = appendToken(append(dst, ' '), "m", monthOf(s.Time))
 	if s.Time != evidence.NoTime {
-		dst = append(append(dst, ' '), dayToken(dayOf(s.Time))...)
+		dst = appendToken(append(dst, ' '), "d", dayOf(s.Time))
 	}
 	return append(dst, ' ')
 }
@@ -90,8 +100,8 @@ func Any() Filter { return Filter{After: evidence.NoTime, Before: evidence.NoTim
 // timed reports whether the filter bounds time.
 func (f *Filter) timed() bool { return f.After != evidence.NoTime || f.Before != evidence.NoTime }
 
-// holds reports whether a span's time is inside the filter's bounds.
-func (f *Filter) holds(ms int64) bool {
+// Holds reports whether a span's time is inside the filter's bounds.
+func (f *Filter) Holds(ms int64) bool {
 	if !f.timed() {
 		return true
 	}
@@ -139,7 +149,7 @@ func (f *Filter) periods(months []int64) period {
 		if !f.overlaps(first, last) {
 			continue
 		}
-		if f.holds(first) && f.holds(last) {
+		if f.Holds(first) && f.Holds(last) {
 			inside = append(inside, quote(monthToken(m)))
 			continue
 		}
@@ -147,7 +157,7 @@ func (f *Filter) periods(months []int64) period {
 			from, to := d*dayMS, d*dayMS+dayMS-1
 			switch {
 			case !f.overlaps(from, to):
-			case f.holds(from) && f.holds(to):
+			case f.Holds(from) && f.Holds(to):
 				inside = append(inside, quote(dayToken(d)))
 			default:
 				edge = append(edge, quote(dayToken(d)))

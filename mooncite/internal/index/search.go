@@ -131,7 +131,7 @@ func (s *Snapshot) Count(f *Filter) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if sp != nil && !sp.Hidden && f.holds(sp.Time) {
+		if sp != nil && !sp.Hidden && f.Holds(sp.Time) {
 			n++
 		}
 	}
@@ -289,7 +289,7 @@ func (g *gathering) inside(docs []int64, f *Filter) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sp != nil && (f.holds(sp.Time) || sp.Hidden && sp.Role == evidence.Unknown) {
+		if sp != nil && (f.Holds(sp.Time) || sp.Hidden && sp.Role == evidence.Unknown) {
 			kept = append(kept, d)
 		}
 	}
