@@ -70,9 +70,7 @@ func (w *world) with(program *testenv.Program) *world {
 	w.t.Helper()
 	other := *w
 	other.path = filepath.Join(w.Path("tmp"), filepath.Base(filepath.Dir(program.Path(w.t))))
-	if err := os.WriteFile(other.path, []byte(read(w.t.(*testing.T), program.Path(w.t))), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Executable(w.t, other.path, []byte(read(w.t.(*testing.T), program.Path(w.t))))
 	w.give()
 	return &other
 }

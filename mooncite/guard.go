@@ -1,8 +1,8 @@
 package main
 
 import (
-	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"localmcp/internal/confine"
@@ -15,7 +15,7 @@ type guard struct {
 	places source.Places
 	roots  []string // what is authorized, there or not
 	state  confine.State
-	seen   map[string]any // by the last look
+	seen   []os.FileInfo // by the last look
 }
 
 // readable is what a process needs besides histories and state.
@@ -80,7 +80,7 @@ func (g *guard) stale() bool {
 		return false
 	}
 	now := g.look()
-	if maps.Equal(now, g.seen) {
+	if slices.EqualFunc(now, g.seen, unmoved) {
 		return false
 	}
 	if g.outgrown() {
@@ -90,23 +90,31 @@ func (g *guard) stale() bool {
 	return false
 }
 
-// look takes what tells of a change: which directories the roots' names lead to, and the
-// state of sources.json.
-func (g *guard) look() map[string]any {
-	seen := map[string]any{}
-	for _, path := range g.roots {
-		if id, err := confine.Identify(path, false); err == nil {
-			seen[path] = id
+// look takes what tells of a change, at a call for each: what the roots' names lead to, the
+// configuration directory and, last, sources.json. What is not there is nil.
+func (g *guard) look() []os.FileInfo {
+	seen := make([]os.FileInfo, 0, len(g.roots)+2)
+	take := func(info os.FileInfo, err error) {
+		if err != nil {
+			info = nil
 		}
+		seen = append(seen, info)
 	}
-	if id, err := confine.Identify(g.places.ConfigDir, true); err == nil {
-		seen[g.places.ConfigDir] = id
+	for _, path := range g.roots {
+		take(os.Lstat(path))
 	}
-	registry := g.places.RegistryPath()
-	if info, err := os.Lstat(registry); err == nil {
-		seen[registry] = [2]int64{info.ModTime().UnixNano(), info.Size()}
-	}
+	take(os.Stat(g.places.ConfigDir))
+	take(os.Lstat(g.places.RegistryPath()))
 	return seen
+}
+
+// unmoved reports whether two looks at a name found the same directory, or the same file in
+// the same state.
+func unmoved(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && (a.IsDir() || a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size())
 }
 
 // outgrown compares what the roots are now with what there are rules for.

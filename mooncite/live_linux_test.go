@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"localmcp/internal/testenv"
 	"localmcp/mooncite/internal/corpus"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/evidence"
@@ -387,9 +388,7 @@ func (w *world) nobody() *syscall.Credential {
 		return nil // we are nobody special already
 	}
 	w.path = w.Path("tmp/mooncite")
-	if err := os.WriteFile(w.path, []byte(read(w.t.(*testing.T), built.Path(w.t))), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Executable(w.t, w.path, []byte(read(w.t.(*testing.T), built.Path(w.t))))
 	// The test's own directory is closed to others.
 	err := os.Chmod(filepath.Dir(filepath.Dir(w.Dir)), 0o711)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"localmcp/internal/mcptest"
+	"localmcp/internal/testenv"
 )
 
 // The extension for Pi is checked against Pi's own types.
@@ -57,9 +58,7 @@ func (w *world) counted(dir string) (starts func() int) {
 		w.t.Fatal(err)
 	}
 	text := fmt.Sprintf("#!/bin/sh\necho $$ >>'%s'\nexec '%s' \"$@\"\n", log, w.path)
-	if err := os.WriteFile(filepath.Join(dir, "bin/mooncite"), []byte(text), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
+	testenv.Executable(w.t, filepath.Join(dir, "bin/mooncite"), []byte(text))
 	return func() int {
 		data, err := os.ReadFile(log)
 		if err != nil && !os.IsNotExist(err) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"localmcp/internal/mcptest"
+	"localmcp/internal/testenv"
 	"localmcp/mooncite/internal/install"
 )
 
@@ -14,10 +15,9 @@ import (
 func TestServerStartsNoClient(t *testing.T) {
 	w := sampleWorld(t)
 	for _, name := range clientCommands {
-		w.Set(name, w.Write(t, "bin/"+name, "#!/bin/sh\necho "+name+" >>"+w.Path("started")+"\nexit 1\n"))
-		if err := os.Chmod(w.Path("bin/"+name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		w.Write(t, "bin/README", "stand-ins")
+		testenv.Executable(t, w.Path("bin/"+name), []byte("#!/bin/sh\necho "+name+" >>"+w.Path("started")+"\nexit 1\n"))
+		w.Set(name, w.Path("bin/"+name))
 	}
 	started := func() int {
 		data, err := os.ReadFile(w.Path("started"))

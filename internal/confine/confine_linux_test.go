@@ -104,12 +104,10 @@ func newPlace(t testing.TB, who *syscall.Credential) *place {
 	p.put(p.outside, "a secret")
 	for name, program := range map[string]*testenv.Program{"probe": &probe, "oldkernel": &oldkernel} {
 		data, err := os.ReadFile(program.Path(t))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), data, 0o700)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		testenv.Executable(t, filepath.Join(dir, name), data)
 	}
 	p.give()
 	// What the machine itself cannot do cannot be seen there.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -29,7 +30,10 @@ func Clients(t testing.TB) string {
 	script := func(command, interpreter, program string) {
 		t.Helper()
 		text := fmt.Sprintf("#!/bin/sh\nexec '%s' '%s' \"$@\"\n", interpreter, program)
-		if err := os.WriteFile(filepath.Join(bin, command), []byte(text), 0o755); err != nil {
+		syscall.ForkLock.RLock() // a child of another test would keep it from being run
+		err := os.WriteFile(filepath.Join(bin, command), []byte(text), 0o755)
+		syscall.ForkLock.RUnlock()
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

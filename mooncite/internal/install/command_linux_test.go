@@ -10,14 +10,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"localmcp/internal/testenv"
 )
 
 func script(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "client")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Executable(t, name, []byte("#!/bin/sh\n"+text))
 	return name
 }
 
