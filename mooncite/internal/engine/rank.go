@@ -131,8 +131,9 @@ type judge struct {
 	tokens  *lexis.Tokenizer
 	buf     []byte
 	sieve   *lexis.Sieve
-	needles [][2][]byte // of each term: among running tokens, among extras
-	joined  []byte      // the phrase among running tokens
+	needles [][2][]byte   // of each term: among running tokens, among extras
+	fields  [][][2][]byte // of each term of several words: each word as it is, and its stem
+	joined  []byte        // the phrase among running tokens
 }
 
 // readAtMost bounds the text of one span that is weighed, in bytes. What lies behind
@@ -145,6 +146,13 @@ func newJudge(w *wanted) *judge {
 	for i := range w.terms {
 		t := &w.terms[i]
 		tokens = append(append(tokens, t.Tokens...), t.Whole)
+		var fields [][2][]byte
+		for _, f := range t.Fields {
+			stem := j.tokens.Tokens(f)
+			tokens = append(append(tokens, stem...), f)
+			fields = append(fields, [2][]byte{[]byte(" " + f + " "), []byte(" " + strings.Join(stem, " ") + " ")})
+		}
+		j.fields = append(j.fields, fields)
 		j.weights = append(j.weights, 1)
 		var needle [2][]byte
 		if !t.Exact {
@@ -198,7 +206,7 @@ func (j *judge) weigh(h *hit, known uint64, phrase bool) {
 				tf = max(tf, bytes.Count(j.buf, needle))
 			}
 		}
-		if tf == 0 && long && known>>i&1 == 1 {
+		if tf == 0 && (long && known>>i&1 == 1 || j.spelt(i, h.text)) {
 			tf = 1
 		}
 		if tf > 0 {
@@ -209,6 +217,12 @@ func (j *judge) weigh(h *hit, known uint64, phrase bool) {
 		h.coverage = float64(bits.OnesCount64(h.matched)) / float64(len(j.terms))
 	}
 	words := len(j.phrase) > 0 && bytes.Contains(j.buf, j.joined) || long && phrase || len(j.phrase) == 1 && h.matched != 0
+	if !words && h.coverage == 1 && lexis.HasExtras(j.buf) { // a word with capitals inside stands in parts
+		if h.at = j.find(h.text); h.at >= 0 {
+			h.exact = textExact
+		}
+		return
+	}
 	if words || len(j.phrase) == 0 || long {
 		if h.at = j.find(h.text); h.at >= 0 {
 			h.exact = textExact
@@ -216,6 +230,21 @@ func (j *judge) weigh(h *hit, known uint64, phrase bool) {
 			h.exact = wordExact
 		}
 	}
+}
+
+// spelt reports whether a text, whose token text is in buf, holds a term of several words
+// as it is spelt but for capitals.
+func (j *judge) spelt(term int, text string) bool {
+	if len(j.fields[term]) == 0 {
+		return false
+	}
+	for _, f := range j.fields[term] {
+		if !bytes.Contains(j.buf, f[0]) && !bytes.Contains(j.buf, f[1]) {
+			return false
+		}
+	}
+	f := fold{text: lowerCase(text)}
+	return f.find(j.terms[term].Text) >= 0
 }
 
 // count adds a term that a text of n tokens holds tf times.

@@ -509,6 +509,7 @@ func (p *recallPlan) settle(v *view, c *index.Candidate) (holds bool, err error)
 			return false, err
 		}
 	}
+	c.Terms |= c.Spelt // nothing else can tell
 	if c.Maybe == 0 {
 		return true, nil
 	}

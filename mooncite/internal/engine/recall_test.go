@@ -443,6 +443,34 @@ func TestPhraseAmongItsWords(t *testing.T) {
 	}
 }
 
+// Letter case does not matter, also inside the words of a path or a host name, where
+// capitals part them.
+func TestCapitalsInsideWords(t *testing.T) {
+	pairs := [][2]string{{"push to GitHub.com/acme now", "github.com/acme"}, {"see YouTube.com", "youtube.com"}, {"an OpenAI-compatible server", "openai-compatible"}, {"open MyNotes.txt", "mynotes.txt"},
+		{"set GitHub_Token", "GITHUB_TOKEN"}, {"in /Users/me/MyProject/src", "/users/me/myproject"}, {"in /Users/me/OtherProject/src", "otherproject/src"}, {"edit src/fooBar.ts", "src/foobar.ts"},
+		{"call my_fooBar", "MY_FOOBAR"}, {"read data.testId", "data.testid"}, {"on macOS/iOS", "macos/ios"}, {"on macOS", "macos"}, {"with PostgreSQL-15", "postgresql-15"}, {"at McDonald's", "mcdonald's"},
+		{"pull from GitHub.com/other today", `"pull from github.com/other today"`}, {"use the JavaScript-based tool", `"the javascript-based tool"`}, {"plain github.com/lower", "GitHub.com/lower"}}
+	for _, n := range []int{0, 400} {
+		w := newWorld(t)
+		w.many(len(pairs)+n, func(i int) string {
+			if i < len(pairs) {
+				return pairs[i][0]
+			}
+			return fmt.Sprintf("users of github com and youtube in src, data, my token, 15 postgresql, a javascript tool based on text: %d", i)
+		})
+		for _, p := range pairs {
+			out := w.recall(p[1])
+			if n > 0 && len(out.Candidates) == 0 && p[1][0] == '"' && !out.Conclusive {
+				continue // too many hold the words to look through, and the answer says so
+			}
+			if len(out.Candidates) == 0 || out.Candidates[0].Excerpt != p[0] {
+				t.Errorf("%d: %s: %s, conclusive %t, %q", n, p[1], out.Outcome, out.Conclusive, excerpts(out))
+			}
+		}
+		w.absent("github.com/nobody")
+	}
+}
+
 // A query of a thousand words is a query.
 func TestLongQuery(t *testing.T) {
 	w := newWorld(t)

@@ -27,7 +27,7 @@ func (g *gathering) phrase(q *Query) error {
 		for i := range g.found.Candidates {
 			g.found.Candidates[i].Look = q.Exact
 		}
-		g.found.Complete = g.found.Complete || q.Exact
+		g.found.Complete = (g.found.Complete || q.Exact) && !g.unread
 		return nil
 	}
 	docs, bits, few, err := g.narrow(q.Phrase)
@@ -38,7 +38,7 @@ func (g *gathering) phrase(q *Query) error {
 		for _, d := range docs {
 			g.add(d, bits, false).Look = true
 		}
-		g.found.Complete = g.found.Complete || q.Exact
+		g.found.Complete = (g.found.Complete || q.Exact) && !g.unread
 		return nil
 	}
 	whole, bring := both(phraseExpression(q.Phrase), g.filter), func(d int64) { g.add(d, g.all(), true) }
@@ -49,7 +49,11 @@ func (g *gathering) phrase(q *Query) error {
 	for _, d := range docs {
 		bring(d)
 	}
-	g.found.Complete = err == nil && len(docs) < phraseCap
+	for i := range g.found.Candidates {
+		c := &g.found.Candidates[i]
+		c.Look = c.Look || c.Spelt != 0
+	}
+	g.found.Complete = err == nil && len(docs) < phraseCap && !g.unread
 	return err
 }
 
@@ -75,8 +79,12 @@ func (g *gathering) narrow(phrase []string) (docs []int64, bits uint64, few bool
 		}
 	}
 	docs, err = g.snap.docs(both(allOf(and), g.filter), lookCap+1)
-	if few = len(docs) <= lookCap; few || len(phrase) <= window || err != nil {
+	if few = len(docs) <= lookCap; few || err != nil {
 		return docs, bits, few, err
+	}
+	docs, err = g.snap.docs(both(allOf(g.wide), g.filter), runCap+1)
+	if few = len(docs) <= runCap; few || len(phrase) <= window || err != nil {
+		return docs, 0, few, err
 	}
 	docs, err = g.snap.docs(both(phraseExpression(g.rarestRun(phrase, window)), g.filter), runCap+1)
 	return docs, 0, len(docs) <= runCap, err
@@ -111,7 +119,7 @@ func (g *gathering) withAllRare() (docs []int64, few bool) {
 		rare |= 1 << i
 	}
 	for i := range g.found.Candidates {
-		if c := &g.found.Candidates[i]; (c.Terms|c.Maybe)&rare == rare {
+		if c := &g.found.Candidates[i]; (c.Terms|c.Maybe|c.Spelt)&rare == rare {
 			if docs = append(docs, c.Doc); len(docs) > lookCap {
 				return nil, false
 			}

@@ -54,6 +54,7 @@ type Candidate struct {
 	Look   bool   // may hold the phrase: its text tells
 	Terms  uint64 // bit i: known to hold term i; a bit not set says nothing in itself
 	Maybe  uint64 // bit i: may hold term i: its text tells
+	Spelt  uint64 // bit i: may hold term i spelt with capitals inside its words: its text tells
 }
 
 // Found is the result of a search.
@@ -226,6 +227,7 @@ type gathering struct {
 	wide   []string         // of each term: what is quickly found and holds for each document of the term
 	rare   []int            // terms with at most rareCap documents, at least one
 	many   []int            // common terms, rarest first
+	unread bool             // more documents hold a term's fields than are brought
 }
 
 func (g *gathering) add(doc int64, terms uint64, phrase bool) *Candidate {

@@ -94,6 +94,80 @@ func (g *gathering) probe() error {
 }
 
 func (g *gathering) probeTerm(i int) error {
+	if err := g.probeRunning(i); err != nil || len(g.terms[i].Fields) == 0 {
+		return err
+	}
+	return g.probeFields(i)
+}
+
+// probeFields brings the documents that hold all fields of a term but perhaps not side by
+// side as running tokens.
+func (g *gathering) probeFields(i int) error {
+	if n := len(g.many); n > 0 && g.many[n-1] == i {
+		return nil // a common term is never complete
+	}
+	var tk lexis.Tokenizer
+	var and []string
+	var docs []int64
+	first := true
+	for _, f := range g.terms[i].Fields {
+		either := []string{quote(f)}
+		if stem := strings.Join(tk.Tokens(f), " "); stem != f {
+			either = append(either, quote(stem))
+		}
+		var sum word
+		for _, e := range either {
+			w, err := g.word(e)
+			if err != nil {
+				return err
+			}
+			sum.n, sum.docs = sum.n+w.n, append(sum.docs, w.docs...)
+		}
+		if sum.n == 0 {
+			return nil
+		}
+		and = append(and, anyOf(either))
+		if sum.rare() {
+			slices.Sort(sum.docs)
+			if first {
+				docs, first = slices.Compact(sum.docs), false
+			} else {
+				docs = within(docs, sum.docs)
+			}
+		}
+	}
+	if first {
+		var err error
+		if docs, err = g.snap.docs(both(allOf(and), g.filter), rareCap+1); err != nil {
+			return err
+		}
+		if len(docs) > rareCap {
+			g.found.Complete, g.unread = false, true
+			docs = docs[:rareCap]
+		}
+	}
+	if len(docs) > 0 && g.found.Docs[i] == 0 {
+		g.found.Docs[i] = int64(len(docs))
+		g.rare = append(g.rare, i)
+	}
+	for _, d := range docs {
+		if c := g.add(d, 0, false); (c.Terms|c.Maybe)>>i&1 == 0 {
+			c.Spelt |= 1 << i
+		}
+	}
+	return nil
+}
+
+// within keeps the documents of one list that are in another sorted one.
+func within(docs, sorted []int64) []int64 {
+	return slices.DeleteFunc(docs, func(d int64) bool {
+		_, ok := slices.BinarySearch(sorted, d)
+		return !ok
+	})
+}
+
+// probeRunning looks for a term's running tokens, or its whole.
+func (g *gathering) probeRunning(i int) error {
 	t := &g.terms[i]
 	e, whole := quote(strings.Join(parts(t), " ")), &word{}
 	if t.Exact || hasWhole(t) {
@@ -188,10 +262,7 @@ func (g *gathering) rarestParts(t *lexis.Term) (wide string, docs []int64, few b
 		case first:
 			docs, first = slices.Clone(w.docs), false
 		default:
-			docs = slices.DeleteFunc(docs, func(d int64) bool {
-				_, ok := slices.BinarySearch(w.docs, d)
-				return !ok
-			})
+			docs = within(docs, w.docs)
 		}
 	}
 	return wide, docs, !first && len(docs) <= lookCap, nil

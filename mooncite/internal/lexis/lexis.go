@@ -1,6 +1,7 @@
 package lexis
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -70,6 +71,9 @@ func (t *Tokenizer) document(text string) ([]byte, int) {
 	}
 	return dst, t.n
 }
+
+// HasExtras reports whether token text has extras.
+func HasExtras(tokens []byte) bool { return bytes.Contains(tokens, []byte(mark)) }
 
 func (t *Tokenizer) run(tok string) {
 	if t.n > 0 {

@@ -15,6 +15,11 @@ type Term struct {
 	Exact  bool     // only Whole shows the term: the tokens alone would find too much
 	Pairs  []string // character pairs, in order, that find a run of characters faster
 	Stop   bool     // too common to ask for alone
+	// Fields are the words of a term of several (a path, a host name), lower-case and with
+	// their endings. A document in which a word is written with capitals inside (GitHub.com)
+	// has its parts where the word stands, and the whole word only among the extras: such a
+	// document holds all fields, and its text tells whether they stand together.
+	Fields []string
 }
 
 // stopWords are English words that say nothing about what is looked for.
@@ -55,8 +60,16 @@ func (t *Tokenizer) Query(text string) []Term {
 		if len(term.Pairs) > 0 && len(term.Pairs) != len(term.Tokens)-1 {
 			term.Pairs = nil // mixed scripts: the running tokens alone
 		}
+		if isASCII(term.Text) && !term.Exact {
+			if f := strings.FieldsFunc(term.Text, func(r rune) bool { return class[r] == 0 }); len(f) > 1 {
+				term.Fields = f
+				if isASCII(term.Whole) {
+					term.Whole = "" // it is that of one field
+				}
+			}
+		}
 		// A lower-case word can be a whole camelCase word of a document.
-		if term.Whole == "" && len(term.Tokens) == 1 && isASCII(term.Text) && len(term.Text) >= 6 && len(term.Text) <= MaxToken {
+		if term.Whole == "" && len(term.Tokens) == 1 && isASCII(term.Text) && term.Text != term.Tokens[0] && len(term.Text) <= MaxToken {
 			term.Whole = term.Text
 		}
 		if term.Whole != "" && strings.ContainsFunc(term.Whole, func(r rune) bool { return r < utf8.RuneSelf && class[r] == 0 }) {
