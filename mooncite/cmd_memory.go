@@ -48,8 +48,11 @@ func (s memorySetting) Text() string {
 	default:
 		b.WriteString("Learned memory is off; it was never switched on.\n")
 	}
-	if s.ReloadRequired {
-		b.WriteString("Clients see it when they start mooncite the next time.\n")
+	switch {
+	case s.ReloadRequired && s.Enabled:
+		b.WriteString("Clients see the tools at the latest when they start mooncite the next time.\n")
+	case s.ReloadRequired:
+		b.WriteString("Running servers refuse the tools at once and drop them from the list at their next start.\n")
 	}
 	if s.DatabaseRetained && !s.Enabled {
 		b.WriteString("What was kept is still there; `mooncite memory purge` removes it.\n")
@@ -59,14 +62,14 @@ func (s memorySetting) Text() string {
 
 func (p *program) memoryEnableCommand() *cobra.Command {
 	return p.memorySwitch("enable", true, "Let agents keep learned memory",
-		"Enable makes servers that start from now on offer four tools more, with which agents keep, find and\n"+
-			"delete interpretations of their own. Evidence is not affected.")
+		"Enable offers agents four tools more, with which they keep, find and delete interpretations of their\n"+
+			"own. Clients see them at the latest when they start mooncite the next time. Evidence is not affected.")
 }
 
 func (p *program) memoryDisableCommand() *cobra.Command {
 	return p.memorySwitch("disable", false, "Stop agents from using learned memory",
-		"Disable takes the four tools away from servers that start from now on. What was kept stays and is\n"+
-			"there again after enable; purge removes it.")
+		"Disable takes the four tools away: running servers refuse them at once and drop them from the list at\n"+
+			"their next start. What was kept stays and is there again after enable; purge removes it.")
 }
 
 func (p *program) memorySwitch(use string, on bool, short, long string) *cobra.Command {

@@ -102,7 +102,7 @@ func (p *program) work(ctx context.Context, s serving) error {
 	if m != nil {
 		defer m.Close()
 	}
-	next, err := server(e, m, g.stale).ResumeStdio(ctx, state)
+	next, err := server(e, m, p.memoryOn, g.stale).ResumeStdio(ctx, state)
 	if err != nil || next == nil {
 		return err
 	}

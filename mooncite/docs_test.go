@@ -165,7 +165,7 @@ var explained = []struct {
 	{cli.Output, "An answer could not be written to standard output."},
 	{evidence.CodeConflict, "A guard names another state than the present one: something was written since it was read. Nothing was changed."},
 	{evidence.CodeNotFound, "There is no such memory, revision or skill candidate."},
-	{evidence.CodeRefused, "A rule of learned memory forbids it, such as evidence that is not verified, or a secret. Nothing was changed."},
+	{evidence.CodeRefused, "A rule of learned memory forbids it, such as evidence that is not verified, or a secret, or it is switched off. Nothing was changed."},
 	{op.InvalidArgument, "A tool was called with arguments that do not fit its input schema."},
 	{op.UnknownOperation, "There is no tool of that name."},
 	{"cancelled", "The caller took the call back."},

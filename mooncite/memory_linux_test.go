@@ -90,6 +90,20 @@ func TestMemoryEndToEnd(t *testing.T) {
 	w.must(1, "memory", "purge", "--yes") // not under a running client
 	// Off: the tools go, the memories stay.
 	w.must(0, "memory", "disable")
+	// Servers that run refuse every one of them at once.
+	for tool, args := range map[string]string{
+		memory.ToolRecall: `{"query":"manifest"}`, memory.ToolInspect: fmt.Sprintf(`{"kind":"revision","memory_id":%q}`, m.MemoryID),
+		memory.ToolWrite:  `{"operation":"create","interpretation":"x","scope":{"kind":"global"},"provenance":{"kind":"unanchored","basis_note":"y"}}`,
+		memory.ToolDelete: del,
+	} {
+		r := result[toolResult](t, c.Call("tools/call", toolParams(tool, args)))
+		if !r.IsError || !strings.Contains(r.text(), "learned memory is switched off") || !strings.Contains(r.text(), "mooncite memory enable") {
+			t.Errorf("%s: %+v", tool, r)
+		}
+	}
+	if st := c.status(); st.LearnedMemory != nil || st.Outcome != engine.Ready {
+		t.Errorf("%s", st.Text())
+	}
 	off := w.serve()
 	if m := off.Call("tools/call", toolParams(memory.ToolRecall, `{"query":"manifest"}`)); m.Error == nil {
 		t.Error("a tool that is switched off was run")

@@ -33,11 +33,12 @@ func (p *program) open(ctx context.Context, o engine.Options, keep ...int) (*eng
 	return e, g, err
 }
 
-// server shows an engine's tools over MCP, and those of learned memory when it is on.
-func server(e *engine.Engine, m *memory.Store, stale func() bool) *mcpserve.Server {
+// server shows an engine's tools over MCP, and those of learned memory when it is on:
+// they ask memoryOn at each call.
+func server(e *engine.Engine, m *memory.Store, memoryOn func() error, stale func() bool) *mcpserve.Server {
 	ops, instructions := e.Ops(), engine.Instructions
 	if m != nil {
-		ops, instructions = append(ops, m.Ops()...), instructions+"\n\n"+memory.Instructions
+		ops, instructions = append(ops, m.Ops(memoryOn)...), instructions+"\n\n"+memory.Instructions
 	}
 	return mcpserve.New(mcpserve.Options{
 		Name:         "mooncite",

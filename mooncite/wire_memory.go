@@ -28,6 +28,21 @@ func (p *program) memory(e *engine.Engine) (*memory.Store, error) {
 		return nil, nil
 	}
 	m := memory.New(places.StateDir, version, e, nil)
-	e.ReportMemory(func(ctx context.Context) engine.LearnedMemory { return engine.LearnedMemory(m.Status(ctx)) })
+	e.ReportMemory(func(ctx context.Context) *engine.LearnedMemory {
+		if p.memoryOn() != nil {
+			return nil // switched off since
+		}
+		st := engine.LearnedMemory(m.Status(ctx))
+		return &st
+	})
 	return m, nil
+}
+
+// memoryOn gives a fault while the owner's switch is off, also when it was on before.
+func (p *program) memoryOn() error {
+	places, err := source.PlacesOf(p.env)
+	if err != nil {
+		return err
+	}
+	return memory.RequireOn(places.ConfigDir)
 }

@@ -54,7 +54,7 @@ type Engine struct {
 	namespaces namespaces
 	generation generations
 	timings    timings
-	learned    func(context.Context) LearnedMemory // nil: switched off
+	learned    func(context.Context) *LearnedMemory // nil: switched off at the start
 	confined   Confinement
 
 	stop context.CancelFunc // ends background work

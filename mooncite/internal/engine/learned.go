@@ -25,9 +25,9 @@ type LearnedMemory struct {
 	StateBytes             int64  `json:"stateBytes"`
 }
 
-// ReportMemory makes status say how learned memory stands. Call it before the engine
-// answers. What is wrong there changes no other part of an answer.
-func (e *Engine) ReportMemory(f func(context.Context) LearnedMemory) { e.learned = f }
+// ReportMemory makes status say how learned memory stands; f gives nil while it is off.
+// Call it before the engine answers. What is wrong there changes no other part of an answer.
+func (e *Engine) ReportMemory(f func(context.Context) *LearnedMemory) { e.learned = f }
 
 func (m *LearnedMemory) text() string {
 	var b strings.Builder

@@ -20,7 +20,7 @@ import (
 const (
 	defaultLimit = 5
 	maxLimit     = 20
-	maxOffset    = 200 // how far paging reaches
+	reach        = 200 // candidates at most that pages give of one query
 	lookedAt     = 32  // texts read at a time in an order of time
 	passedOver   = 256 // candidates looked at beyond them: echoes, copies, other forms
 )
@@ -39,7 +39,7 @@ type RecallIn struct {
 	Role         string `json:"role,omitempty" maxLength:"32" doc:"Only this speaker: user, assistant, system, developer, tool, toolResult, summary or unknown."`
 	SourceOrigin string `json:"source_origin,omitempty" maxLength:"32" doc:"Only this product: pi, omp, claude-code, codex or chatgpt."`
 	Order        string `json:"order,omitempty" maxLength:"16" doc:"relevance (default), newest or oldest."`
-	Cursor       string `json:"cursor,omitempty" maxLength:"128" doc:"nextCursor of the answer before, for the candidates after it."`
+	Cursor       string `json:"cursor,omitempty" maxLength:"128" doc:"nextCursor of the answer before, for the candidates after it. Pages reach 200 candidates at most; the last one warns when there may be more."`
 	DebugTiming  bool   `json:"debug_timing,omitempty" doc:"Report how long the recall took."`
 }
 
@@ -196,7 +196,8 @@ func join[S ~string](all []S) string {
 
 const cursorPrefix = "recall:"
 
-// A cursor holds how many candidates were given and how many the first page was for.
+// A cursor holds how many candidates were given, fewer than reach, and how many the
+// first page was for.
 func makeCursor(offset, first int) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + strconv.Itoa(offset) + ":" + strconv.Itoa(first)))
 }
@@ -216,7 +217,7 @@ func parseCursor(s string) (offset, first int, ok bool) {
 	}
 	offset, err = strconv.Atoi(o)
 	first, err2 := strconv.Atoi(f)
-	return offset, first, err == nil && err2 == nil && offset > 0 && offset <= maxOffset+maxLimit && first > 0 && first <= maxLimit
+	return offset, first, err == nil && err2 == nil && offset > 0 && offset < reach && first > 0 && first <= maxLimit
 }
 
 // search answers a plan from one state of the index.
@@ -249,12 +250,13 @@ func (p *recallPlan) search(v *view, out *RecallOut) error {
 		}
 	}
 	out.EchoesSuppressed = g.echoes
+	if len(hits) > reach {
+		hits, g.partly = hits[:reach], true
+	}
 	hits = hits[min(p.offset, len(hits)):]
 	if len(hits) > p.in.Limit {
 		hits = hits[:p.in.Limit]
-		if next := p.offset + p.in.Limit; next <= maxOffset {
-			out.NextCursor = optional(makeCursor(next, p.first))
-		}
+		out.NextCursor = optional(makeCursor(p.offset+p.in.Limit, p.first))
 	}
 	for _, h := range hits {
 		j.locate(h)
@@ -269,7 +271,7 @@ func (p *recallPlan) search(v *view, out *RecallOut) error {
 // further lists all candidates that pages reach: those of the first page as it gave
 // them, then what a wider search finds. So no page repeats what an earlier one gave.
 func (p *recallPlan) further(v *view, j *judge, first []*hit, g *gathered) ([]*hit, error) {
-	wide, err := p.gather(v, j, maxOffset+maxLimit)
+	wide, err := p.gather(v, j, reach+1) // one more tells that there is more
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +337,7 @@ type gathered struct {
 	echoes int
 	hidden bool // text that is searched but not kept may answer
 	traces bool // such text holds a part of the query at least
-	partly bool // more candidates than could be looked at
+	partly bool // there may be more candidates than these
 }
 
 // gather finds, reads, weighs and ranks candidates, for want of them.
@@ -387,7 +389,7 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 	weighed := map[string]*hit{} // copies of a turn count once
 	for i := 0; i < len(found.Candidates); {
 		if byStrength && !found.Candidates[i].Look && (len(weighed) >= most || i >= most+passedOver && len(g.hits) < most) {
-			g.partly = len(weighed) < most
+			g.partly = true
 			break
 		}
 		room := max(most-len(weighed), 2)
@@ -564,7 +566,7 @@ func (p *recallPlan) direct(v *view, want int) ([]*hit, error) {
 				h.metadata = true
 				hits = append(hits, h)
 			}
-			if len(hits) >= want {
+			if len(hits) > want { // the one more tells of a further page
 				return nil
 			}
 		}
@@ -605,7 +607,7 @@ func (p *recallPlan) direct(v *view, want int) ([]*hit, error) {
 	if !looksLikeID(p.raw) {
 		return nil, nil
 	}
-	docs, err := v.snap.OfEntry(p.raw, want)
+	docs, err := v.snap.OfEntry(p.raw, want+1)
 	if err != nil {
 		return nil, err
 	}

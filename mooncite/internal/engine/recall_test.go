@@ -372,6 +372,60 @@ func TestPaging(t *testing.T) {
 	}
 }
 
+// Paging reaches 200 candidates at most in every order and says when there may be more; pages
+// that were cut to fit give cursors that are accepted.
+func TestPagingReach(t *testing.T) {
+	const more = "there may be more than paging reaches"
+	w := newWorld(t)
+	w.many(320, func(i int) string {
+		if i < 200 {
+			return fmt.Sprintf("walrus and marzipan number %d", i)
+		}
+		return fmt.Sprintf("a walrus number %d", i)
+	})
+	project := w.ask(engine.RecallIn{Query: "walrus"}).Candidates[0].Project
+	for _, c := range []struct {
+		query string
+		more  bool
+	}{{"walrus", true}, {`"a walrus"`, false}, {"marzipan", false}, {`"walrus and"`, false}, {project, true}} {
+		for _, order := range []string{"relevance", "newest", "oldest"} {
+			for _, limit := range []int{7, 20} {
+				for _, cut := range []bool{false, true} {
+					what := fmt.Sprintf("%q %s, limit %d, cut %t", c.query, order, limit, cut)
+					seen, cursor := map[string]bool{}, ""
+					var out engine.RecallOut
+					for {
+						out = w.ask(engine.RecallIn{Query: c.query, Order: order, Limit: limit, Cursor: cursor})
+						if cut {
+							out = out.Fit(9000, nil).(engine.RecallOut)
+						}
+						if out.Outcome == engine.InvalidScope || len(out.Candidates) == 0 {
+							t.Fatalf("%s: behind %d: %s", what, len(seen), out.Text())
+						}
+						for _, id := range ids(out) {
+							seen[id] = true
+						}
+						if out.NextCursor == nil {
+							break
+						}
+						if strings.Contains(out.Text(), more) && !cut {
+							t.Errorf("%s: warned before the last page", what)
+						}
+						cursor = *out.NextCursor
+					}
+					if warned := strings.Contains(out.Text(), more); warned != c.more {
+						t.Errorf("%s: warned %t behind %d", what, warned, len(seen))
+					}
+					// By relevance the index itself may look at fewer.
+					if n := len(seen); n > 200 || c.more && order != "relevance" && n != 200 {
+						t.Errorf("%s: %d candidates", what, len(seen))
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestLimit(t *testing.T) {
 	w := newWorld(t)
 	w.many(30, func(i int) string { return fmt.Sprintf("walrus number %d", i) })

@@ -172,8 +172,7 @@ func (e *Engine) Status(ctx context.Context) (StatusOut, error) {
 	}
 	out.StateBytes, out.Forgotten = e.store.Size(), e.forgotten.Len()
 	if e.learned != nil {
-		m := e.learned(ctx)
-		out.LearnedMemory = &m
+		out.LearnedMemory = e.learned(ctx)
 	}
 	if err != nil {
 		out.Outcome, out.Freshness = Unavailable, Unavailable

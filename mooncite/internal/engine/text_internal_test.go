@@ -239,7 +239,7 @@ func FuzzPlanRecall(f *testing.F) {
 		if p == nil {
 			return
 		}
-		if p.offset < 0 || p.offset > maxOffset+maxLimit || p.first < 1 || p.first > maxLimit {
+		if p.offset < 0 || p.offset >= reach || p.first < 1 || p.first > maxLimit {
 			t.Errorf("offset %d, first %d", p.offset, p.first)
 		}
 		if a, b := p.filter.After, p.filter.Before; a != evidence.NoTime && b != evidence.NoTime && a > b {

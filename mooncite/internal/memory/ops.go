@@ -33,24 +33,35 @@ var writeDoc string
 //go:embed op_delete.md
 var deleteDoc string
 
-// Ops are the four tools.
-func (s *Store) Ops() []op.Op { return ops(s) }
+// Ops are the four tools. Each asks allowed before it does anything, at each call, and
+// answers the fault that it gives; [RequireOn] is what a server passes.
+func (s *Store) Ops(allowed func() error) []op.Op { return ops(s, allowed) }
 
 // Catalogue gives the four tools without a store, for those who only read what they
 // say. They cannot be run.
-func Catalogue() []op.Op { return ops(nil) }
+func Catalogue() []op.Op { return ops(nil, nil) }
 
-func ops(s *Store) []op.Op {
+// when runs a tool only where allowed gives no fault.
+func when[In, Out any](allowed func() error, run func(context.Context, In) (Out, error)) func(context.Context, op.Call, In) (Out, error) {
+	return func(ctx context.Context, _ op.Call, in In) (out Out, err error) {
+		if err := allowed(); err != nil {
+			return out, err
+		}
+		return run(ctx, in)
+	}
+}
+
+func ops(s *Store, allowed func() error) []op.Op {
 	return []op.Op{
 		op.New(op.Spec{Name: ToolRecall, Title: "Recall learned memory", Doc: recallDoc, ReadOnly: true, Idempotent: true}, nil,
-			func(ctx context.Context, _ op.Call, in RecallIn) (RecallOut, error) { return s.Recall(ctx, in) }),
+			when(allowed, s.Recall)),
 		op.New(op.Spec{Name: ToolInspect, Title: "Inspect learned memory", Doc: inspectDoc, ReadOnly: true, Idempotent: true}, nil,
-			func(ctx context.Context, _ op.Call, in InspectIn) (InspectOut, error) { return s.Inspect(ctx, in) }),
+			when(allowed, s.Inspect)),
 		op.New(op.Spec{Name: ToolWrite, Title: "Write learned memory", Doc: writeDoc},
 			func(in WriteIn) []op.Effect { return []op.Effect{{Kind: op.Write, Target: "learned memory"}} },
-			func(ctx context.Context, _ op.Call, in WriteIn) (WriteOut, error) { return s.Write(ctx, in) }),
+			when(allowed, s.Write)),
 		op.New(op.Spec{Name: ToolDelete, Title: "Delete learned memory", Doc: deleteDoc, Destructive: true},
 			func(in DeleteIn) []op.Effect { return []op.Effect{{Kind: op.Write, Target: "learned memory"}} },
-			func(ctx context.Context, _ op.Call, in DeleteIn) (DeleteOut, error) { return s.Delete(ctx, in) }),
+			when(allowed, s.Delete)),
 	}
 }

@@ -71,7 +71,7 @@ func work() error {
 	defer e.Close()
 	s := memory.New(places.StateDir, "1.2.3", e, nil)
 	defer s.Close()
-	set := op.NewSet(s.Ops()...)
+	set := op.NewSet(s.Ops(on)...)
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
 		var q request

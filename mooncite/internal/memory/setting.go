@@ -55,6 +55,20 @@ func ReadSetting(configDir string) (Setting, error) {
 	return parseSetting(data)
 }
 
+// RequireOn gives nil while the switch is on, else a fault: refused, or the one of a
+// switch that cannot be read. It reads one small file, so it can be asked at each call.
+func RequireOn(configDir string) error {
+	s, err := ReadSetting(configDir)
+	if err != nil {
+		return err
+	}
+	if !s.Enabled {
+		return fault.New(evidence.CodeRefused, "learned memory is switched off").
+			WithHint("what was kept is still there; the owner switches it on with `mooncite memory enable`")
+	}
+	return nil
+}
+
 func parseSetting(data []byte) (Setting, error) {
 	var f settingFile
 	err := json.Unmarshal(data, &f, json.RejectUnknownMembers(true))
@@ -65,8 +79,8 @@ func parseSetting(data []byte) (Setting, error) {
 	return Setting{Enabled: *f.Enabled, Configured: true}, nil
 }
 
-// WriteSetting sets the switch, whatever the file held. Servers that run already keep
-// what they started with.
+// WriteSetting sets the switch, whatever the file held. Servers that run already list
+// the tools they started with, and refuse them while the switch is off ([RequireOn]).
 func WriteSetting(configDir string, enabled bool) error {
 	if err := os.MkdirAll(configDir, 0o700); err != nil {
 		return fault.Wrap(evidence.CodeConfig, err, "%s cannot be made", configWhat).WithHint("look at the permissions of the directory above it")

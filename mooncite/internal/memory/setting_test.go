@@ -22,11 +22,23 @@ func TestSetting(t *testing.T) {
 		}
 	}
 	read(memory.Setting{})
+	require := func(want error) {
+		t.Helper()
+		if err := memory.RequireOn(dir); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	require(evidence.CodeRefused) // never set
 	for _, on := range []bool{true, false, true} {
 		if err := memory.WriteSetting(dir, on); err != nil {
 			t.Fatal(err)
 		}
 		read(memory.Setting{Enabled: on, Configured: true})
+		if on {
+			require(nil)
+		} else {
+			require(evidence.CodeRefused)
+		}
 	}
 	if st, err := os.Stat(file); err != nil || st.Mode() != 0o600 {
 		t.Errorf("%v, %v", st, err)
@@ -53,6 +65,7 @@ func TestSetting(t *testing.T) {
 	refused("larger than 4096 bytes")
 	h.Write(t, ".config/mooncite/learned-memory.json", "on")
 	refused("not valid")
+	require(evidence.CodeConfig)
 	if err := memory.WriteSetting(dir, true); err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func (w *world) project(text string) string {
 
 // call runs a tool with JSON arguments, as a client would.
 func (w *world) call(tool, args string) (any, error) {
-	return op.NewSet(w.store.Ops()...).Run(context.WithoutCancel(w.t.Context()), op.Call{Op: tool, Args: json.RawMessage(args)})
+	return op.NewSet(w.store.Ops(on)...).Run(context.WithoutCancel(w.t.Context()), op.Call{Op: tool, Args: json.RawMessage(args)})
 }
 
 func must[T any](w *world, tool, args string) T {
@@ -183,6 +183,9 @@ func must[T any](w *world, tool, args string) T {
 	}
 	return out.(T)
 }
+
+// on is a switch that is on.
+func on() error { return nil }
 
 func (w *world) write(args string) memory.WriteOut {
 	w.t.Helper()
