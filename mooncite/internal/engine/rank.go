@@ -148,9 +148,8 @@ func newJudge(w *wanted) *judge {
 		tokens = append(append(tokens, t.Tokens...), t.Whole)
 		var fields [][2][]byte
 		for _, f := range t.Fields {
-			stem := j.tokens.Tokens(f)
-			tokens = append(append(tokens, stem...), f)
-			fields = append(fields, [2][]byte{[]byte(" " + f + " "), []byte(" " + strings.Join(stem, " ") + " ")})
+			tokens = append(tokens, f.Stem, f.Word)
+			fields = append(fields, [2][]byte{[]byte(" " + f.Word + " "), []byte(" " + f.Stem + " ")})
 		}
 		j.fields = append(j.fields, fields)
 		j.weights = append(j.weights, 1)

@@ -193,7 +193,7 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 	if none || len(terms) == 0 || s.top == 0 {
 		return found, nil
 	}
-	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, terms: terms, words: map[string]*word{}}
+	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, terms: terms, words: map[string]*word{}, want: int64(q.Want+1) / 2}
 	if err := g.probe(); err != nil {
 		return nil, err
 	}
@@ -227,6 +227,7 @@ type gathering struct {
 	wide   []string         // of each term: what is quickly found and holds for each document of the term
 	rare   []int            // terms with at most rareCap documents, at least one
 	many   []int            // common terms, rarest first
+	want   int64            // documents of a term that are enough to answer
 	unread bool             // more documents hold a term's fields than are brought
 }
 

@@ -103,17 +103,16 @@ func (g *gathering) probeTerm(i int) error {
 // probeFields brings the documents that hold all fields of a term but perhaps not side by
 // side as running tokens.
 func (g *gathering) probeFields(i int) error {
-	if n := len(g.many); n > 0 && g.many[n-1] == i {
-		return nil // a common term is never complete
+	if g.found.Docs[i] >= g.want {
+		return nil // enough for an answer without them; a common term is never complete
 	}
-	var tk lexis.Tokenizer
 	var and []string
 	var docs []int64
 	first := true
 	for _, f := range g.terms[i].Fields {
-		either := []string{quote(f)}
-		if stem := strings.Join(tk.Tokens(f), " "); stem != f {
-			either = append(either, quote(stem))
+		either := []string{quote(f.Stem)}
+		if f.Word != f.Stem {
+			either = append(either, quote(f.Word))
 		}
 		var sum word
 		for _, e := range either {

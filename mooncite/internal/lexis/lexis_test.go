@@ -54,8 +54,8 @@ func TestQuery(t *testing.T) {
 			{Text: "parseconfig", Tokens: []string{"pars", "config"}, Whole: "parseconfig"}}},
 		{"索", []lexis.Term{{Text: "索", Tokens: []string{"索"}}}},
 		{"検索 x", []lexis.Term{{Text: "検索", Tokens: []string{"検", "索"}, Pairs: []string{"検索"}}, {Text: "x", Tokens: []string{"x"}}}},
-		{"src/a_b.go:12", []lexis.Term{{Text: "src/a_b.go:12", Tokens: []string{"src", "a", "b", "go", "12"}, Fields: []string{"src", "a", "b", "go", "12"}}}},
-		{"GitHub.com/acme,", []lexis.Term{{Text: "github.com/acme", Tokens: []string{"git", "hub", "com", "acm"}, Fields: []string{"github", "com", "acme"}}}},
+		{"src/a_b.go:12", []lexis.Term{{Text: "src/a_b.go:12", Tokens: []string{"src", "a", "b", "go", "12"}, Fields: []lexis.Field{{"src", "src"}, {"a", "a"}, {"b", "b"}, {"go", "go"}, {"12", "12"}}}}},
+		{"GitHub.com/acme,", []lexis.Term{{Text: "github.com/acme", Tokens: []string{"git", "hub", "com", "acm"}, Fields: []lexis.Field{{"github", "github"}, {"com", "com"}, {"acme", "acm"}}}}},
 		{"macos", []lexis.Term{{Text: "macos", Tokens: []string{"maco"}, Whole: "macos"}}},
 		{"issue化", []lexis.Term{{Text: "issue", Tokens: []string{"issu"}, Whole: "issue"}, {Text: "化", Tokens: []string{"化"}}}},
 	} {

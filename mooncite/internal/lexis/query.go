@@ -15,11 +15,16 @@ type Term struct {
 	Exact  bool     // only Whole shows the term: the tokens alone would find too much
 	Pairs  []string // character pairs, in order, that find a run of characters faster
 	Stop   bool     // too common to ask for alone
-	// Fields are the words of a term of several (a path, a host name), lower-case and with
-	// their endings. A document in which a word is written with capitals inside (GitHub.com)
+	// Fields are the words of a term of several (a path, a host name). A document in which a word is written with capitals inside (GitHub.com)
 	// has its parts where the word stands, and the whole word only among the extras: such a
 	// document holds all fields, and its text tells whether they stand together.
-	Fields []string
+	Fields []Field
+}
+
+// A Field is one word of a [Term] of several, lower-case.
+type Field struct {
+	Word string // with its ending, as among the extras
+	Stem string // its running token
 }
 
 // stopWords are English words that say nothing about what is looked for.
@@ -62,7 +67,9 @@ func (t *Tokenizer) Query(text string) []Term {
 		}
 		if isASCII(term.Text) && !term.Exact {
 			if f := strings.FieldsFunc(term.Text, func(r rune) bool { return class[r] == 0 }); len(f) > 1 {
-				term.Fields = f
+				for _, w := range f {
+					term.Fields = append(term.Fields, Field{w, strings.Join(t.Tokens(w), " ")})
+				}
 				if isASCII(term.Whole) {
 					term.Whole = "" // it is that of one field
 				}
