@@ -445,7 +445,7 @@ func (p *recallPlan) weighAll(v *view, j *judge, g *gathered, found *index.Found
 			g.hits = append(g.hits, h)
 		}
 	}
-	g.partly = g.partly || !found.Complete
+	g.partly = g.partly || !found.Complete || found.Capitals && p.quoted && len(g.hits) == 0
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // phraseExpression is a phrase in FTS5's language. Of a long one the beginning has to do.
@@ -57,6 +58,9 @@ func (g *gathering) phrase(q *Query) error {
 	return err
 }
 
+// cased reports whether a token could be the word of a text in other letter case.
+func cased(token string) bool { return len(token) > 1 && strings.ContainsFunc(token, unicode.IsLower) }
+
 // What is looked for in place of a phrase.
 const (
 	rarest = 3 // so many of its rarest terms
@@ -83,8 +87,12 @@ func (g *gathering) narrow(phrase []string) (docs []int64, bits uint64, few bool
 		return docs, bits, few, err
 	}
 	docs, err = g.snap.docs(both(allOf(g.wide), g.filter), runCap+1)
-	if few = len(docs) <= runCap; few || len(phrase) <= window || err != nil {
+	if few = len(docs) <= runCap; few || err != nil {
 		return docs, 0, few, err
+	}
+	g.found.Capitals = slices.ContainsFunc(phrase, cased)
+	if len(phrase) <= window {
+		return docs, 0, false, nil
 	}
 	docs, err = g.snap.docs(both(phraseExpression(g.rarestRun(phrase, window)), g.filter), runCap+1)
 	return docs, 0, len(docs) <= runCap, err

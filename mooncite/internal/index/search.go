@@ -61,6 +61,9 @@ type Candidate struct {
 type Found struct {
 	Candidates []Candidate // best guesses first, each document once
 	Docs       []int64     // by term: how many documents hold or may hold it, estimated above rareCap
+	// Capitals says that a phrase was looked for as running tokens only: texts that write
+	// one of its words with capitals inside (JavaScript) were too many to look at.
+	Capitals bool
 	// Complete says that every document that holds any term, or with Exact the
 	// phrase, is among the candidates.
 	Complete bool

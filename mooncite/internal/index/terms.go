@@ -110,10 +110,7 @@ func (g *gathering) probeFields(i int) error {
 	var docs []int64
 	first := true
 	for _, f := range g.terms[i].Fields {
-		either := []string{quote(f.Stem)}
-		if f.Word != f.Stem {
-			either = append(either, quote(f.Word))
-		}
+		either := spellings(f)
 		var sum word
 		for _, e := range either {
 			w, err := g.word(e)
@@ -155,6 +152,14 @@ func (g *gathering) probeFields(i int) error {
 		}
 	}
 	return nil
+}
+
+// spellings are the tokens that a field stands as.
+func spellings(f lexis.Field) []string {
+	if f.Word == f.Stem {
+		return []string{quote(f.Stem)}
+	}
+	return []string{quote(f.Stem), quote(f.Word)}
 }
 
 // within keeps the documents of one list that are in another sorted one.
@@ -262,6 +267,15 @@ func (g *gathering) rarestParts(t *lexis.Term) (wide string, docs []int64, few b
 			docs, first = slices.Clone(w.docs), false
 		default:
 			docs = within(docs, w.docs)
+		}
+	}
+	for i, f := range t.Fields {
+		w, err := g.word(quote(f.Stem))
+		if err != nil {
+			return "", nil, false, err
+		}
+		if i == 0 || w.n < least {
+			wide, least = anyOf(spellings(f)), w.n
 		}
 	}
 	return wide, docs, !first && len(docs) <= lookCap, nil
