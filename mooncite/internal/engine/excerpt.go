@@ -51,6 +51,37 @@ func folded(s string) fold {
 	return fold{strings.TrimSuffix(b.String(), " "), at}
 }
 
+// findSpaced is find in a text whose white space is not folded: where the needle has a
+// space the text may have any white space.
+func (f *fold) findSpaced(needle string) int {
+	first, rest, _ := strings.Cut(needle, " ")
+	if first == "" {
+		return -1
+	}
+next:
+	for from := 0; ; from++ {
+		i := strings.Index(f.text[from:], first)
+		if i < 0 {
+			return -1
+		}
+		from += i
+		if !f.atBorder(from) {
+			continue
+		}
+		end := from + len(first)
+		for word := range strings.FieldsSeq(rest) {
+			begin := len(f.text) - len(strings.TrimLeftFunc(f.text[end:], unicode.IsSpace))
+			if begin == end || !strings.HasPrefix(f.text[begin:], word) {
+				continue next
+			}
+			end = begin + len(word)
+		}
+		if f.atBorder(end) {
+			return from
+		}
+	}
+}
+
 // find returns where needle, folded too, stands in the original text as a whole word
 // or words, or -1.
 func (f *fold) find(needle string) int {

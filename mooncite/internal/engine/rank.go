@@ -127,13 +127,14 @@ func (h *hit) strong() bool { return h.band() == "strong" }
 // A judge weighs texts against one query.
 type judge struct {
 	*wanted
-	weights []float64 // of the terms
-	tokens  *lexis.Tokenizer
-	buf     []byte
-	sieve   *lexis.Sieve
-	needles [][2][]byte   // of each term: among running tokens, among extras
-	fields  [][][2][]byte // of each term of several words: each word as it is, and its stem
-	joined  []byte        // the phrase among running tokens
+	weights  []float64 // of the terms
+	tokens   *lexis.Tokenizer
+	buf      []byte
+	sieve    *lexis.Sieve
+	capitals bool          // the query has a word with capitals inside
+	needles  [][2][]byte   // of each term: among running tokens, among extras
+	fields   [][][2][]byte // of each term of several words: each word as it is, and its stem
+	joined   []byte        // the phrase among running tokens
 }
 
 // readAtMost bounds the text of one span that is weighed, in bytes. What lies behind
@@ -152,6 +153,7 @@ func newJudge(w *wanted) *judge {
 			fields = append(fields, [2][]byte{[]byte(" " + f.Word + " "), []byte(" " + f.Stem + " ")})
 		}
 		j.fields = append(j.fields, fields)
+		j.capitals = j.capitals || t.Whole != "" && len(t.Tokens) > 1 || len(t.Fields) > 0 && len(t.Tokens) != len(t.Fields)
 		j.weights = append(j.weights, 1)
 		var needle [2][]byte
 		if !t.Exact {
@@ -216,7 +218,7 @@ func (j *judge) weigh(h *hit, known uint64, phrase bool) {
 		h.coverage = float64(bits.OnesCount64(h.matched)) / float64(len(j.terms))
 	}
 	words := len(j.phrase) > 0 && bytes.Contains(j.buf, j.joined) || long && phrase || len(j.phrase) == 1 && h.matched != 0
-	if !words && h.coverage == 1 && lexis.HasExtras(j.buf) { // a word with capitals inside stands in parts
+	if !words && h.coverage == 1 && (j.capitals || lexis.HasExtras(j.buf)) { // a word with capitals inside stands in parts
 		if h.at = j.find(h.text); h.at >= 0 {
 			h.exact = textExact
 		}
@@ -253,17 +255,12 @@ func (j *judge) count(h *hit, term, tf, n int) {
 	h.score += j.weights[term] * float64(tf) * (saturation + 1) / (float64(tf) + norm)
 }
 
-// find returns where text holds the exact text, or -1. Only a text in which white space
-// differs has to be folded whole.
+// find returns where text holds the exact text, or -1. Only a text that changes its length
+// with its letter case has to be folded whole.
 func (j *judge) find(text string) int {
 	if lower := lowerCase(text); len(lower) == len(text) {
 		f := fold{text: lower}
-		if at := f.find(j.exact); at >= 0 {
-			return at
-		}
-		if !strings.Contains(j.exact, " ") {
-			return -1
-		}
+		return f.findSpaced(j.exact)
 	}
 	f := folded(text)
 	return f.find(j.exact)

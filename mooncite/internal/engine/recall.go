@@ -481,16 +481,18 @@ func (p *recallPlan) look(v *view, j *judge, some []*index.Candidate) ([]*hit, e
 			})
 		}()
 	}
-	var err error
-	for k, c := range some {
-		if hits[k], err = v.bare(c.Doc); err != nil {
-			break
+	err := func() (err error) {
+		defer close(todo)
+		for k, c := range some {
+			if hits[k], err = v.bare(c.Doc); err != nil {
+				return err
+			}
+			if hits[k] != nil {
+				todo <- k
+			}
 		}
-		if hits[k] != nil {
-			todo <- k
-		}
-	}
-	close(todo)
+		return nil
+	}()
 	for k := range todo {
 		if err == nil {
 			err = read(j, k)

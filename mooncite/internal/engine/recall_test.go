@@ -504,7 +504,7 @@ func TestCapitalsInsideWords(t *testing.T) {
 	pairs := [][2]string{{"push to GitHub.com/acme now", "github.com/acme"}, {"see YouTube.com", "youtube.com"}, {"an OpenAI-compatible server", "openai-compatible"}, {"open MyNotes.txt", "mynotes.txt"},
 		{"set GitHub_Token", "GITHUB_TOKEN"}, {"in /Users/me/MyProject/src", "/users/me/myproject"}, {"in /Users/me/OtherProject/src", "otherproject/src"}, {"edit src/fooBar.ts", "src/foobar.ts"},
 		{"call my_fooBar", "MY_FOOBAR"}, {"read data.testId", "data.testid"}, {"on macOS/iOS", "macos/ios"}, {"on macOS", "macos"}, {"with PostgreSQL-15", "postgresql-15"}, {"at McDonald's", "mcdonald's"},
-		{"pull from GitHub.com/other today", `"pull from github.com/other today"`}, {"use the JavaScript-based tool", `"the javascript-based tool"`}, {"videos of YouTube.com there", `"videos of youtube.com there"`}, {"plain github.com/lower", "GitHub.com/lower"}}
+		{"pull from GitHub.com/other today", `"pull from github.com/other today"`}, {"use the JavaScript-based tool", `"the javascript-based tool"`}, {"videos of YouTube.com there", `"videos of youtube.com there"`}, {"plain github.com/lower", "GitHub.com/lower"}, {"plain github.com/lower", `"GitHub.com/lower"`}, {"then typescript here", `"then TypeScript here"`}, {"visit git hub.com soon", `"visit GitHub.com soon"`}}
 	for _, n := range []int{0, 400} {
 		w := newWorld(t)
 		w.many(len(pairs)+n, func(i int) string {

@@ -117,7 +117,8 @@ func (g *gathering) rarestRun(tokens []string, n int) []string {
 	return tokens[best : best+n]
 }
 
-// withAllRare lists the documents that hold, or may hold, all rare terms; few is false when there is no rare term or there are more than lookCap such documents.
+// withAllRare lists the documents that hold, or may hold, all rare terms; few is false when
+// there is no rare term or there are more than lookCap such documents.
 func (g *gathering) withAllRare() (docs []int64, few bool) {
 	if len(g.rare) == 0 {
 		return nil, false

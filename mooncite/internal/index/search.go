@@ -197,6 +197,9 @@ func (s *Snapshot) Search(q *Query) (*Found, error) {
 		return found, nil
 	}
 	g := &gathering{snap: s, filter: filter, found: found, at: map[int64]int{}, terms: terms, words: map[string]*word{}, want: int64(q.Want+1) / 2}
+	if q.Order != ByStrength {
+		g.want = math.MaxInt64 // the first in time may be spelt in any way
+	}
 	if err := g.probe(); err != nil {
 		return nil, err
 	}

@@ -269,6 +269,7 @@ func (g *gathering) rarestParts(t *lexis.Term) (wide string, docs []int64, few b
 			docs = within(docs, w.docs)
 		}
 	}
+	// Where a word may have capitals inside, what holds the term has the word in one of its spellings.
 	for i, f := range t.Fields {
 		w, err := g.word(quote(f.Stem))
 		if err != nil {
@@ -277,6 +278,9 @@ func (g *gathering) rarestParts(t *lexis.Term) (wide string, docs []int64, few b
 		if i == 0 || w.n < least {
 			wide, least = anyOf(spellings(f)), w.n
 		}
+	}
+	if len(t.Fields) > 0 && len(t.Fields) != len(t.Tokens) { // the query's own capitals part a word
+		wide = anyOf([]string{wide, quote(strings.Join(t.Tokens, " "))})
 	}
 	return wide, docs, !first && len(docs) <= lookCap, nil
 }

@@ -68,7 +68,7 @@ type Result struct {
 	Version       string    `json:"version,omitempty"`
 	Previous      string    `json:"previous,omitempty"` // the version before an update
 	Root          string    `json:"root"`
-	Launcher      string    `json:"launcher,omitempty"`
+	Launcher      string    `json:"launcher,omitempty"` // after an uninstall: the command that stays, because install did not make it
 	Registrations []Finding `json:"registrations"`
 }
 
@@ -397,7 +397,7 @@ func parts(v string) (numbers []int, word string, ok bool) {
 
 var titles = map[string]string{
 	Installed: "mooncite %s is installed.\n", AlreadyInstalled: "mooncite %s is installed already.\n",
-	Disabled: "mooncite is registered with no client any more; the installation stays.\n", Uninstalled: "mooncite is taken out. The index and the settings stay; `purge` removes the index.\n",
+	Disabled: "mooncite is registered with no client any more; the installation stays.\n", Uninstalled: "mooncite is taken out. The index and the settings stay; `purge` of a copy of the program, or deleting the state directory, removes the index.\n",
 	NotInstalled: "mooncite is not installed here.\n",
 }
 
@@ -413,6 +413,9 @@ func (r Result) Text() string {
 		fmt.Fprintf(&b, title, r.Version)
 	default:
 		b.WriteString(title)
+	}
+	if r.Outcome == Uninstalled && r.Launcher != "" {
+		fmt.Fprintf(&b, "%s stays: install did not make it.\n", evidence.Visible(r.Launcher))
 	}
 	for _, f := range r.Registrations {
 		fmt.Fprintf(&b, "  %-12s %-12s %s\n", f.title, f.State, f.Detail)

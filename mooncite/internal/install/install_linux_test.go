@@ -391,7 +391,9 @@ func TestLauncherOfMakeInstall(t *testing.T) {
 	w.Write(t, ".local/bin/mooncite", "the program, version 1.1.0")
 	w.ok("install", "1.1.0", install.Updated)
 	w.whole("1.1.0")
-	w.ok("uninstall", "1.1.0", install.Uninstalled)
+	if r := w.ok("uninstall", "1.1.0", install.Uninstalled); r.Launcher != w.Path(".local/bin/mooncite") || !strings.Contains(r.Text(), "/.local/bin/mooncite stays") {
+		t.Errorf("%q", r.Text())
+	}
 	w.want(allMissing)
 	if _, err := os.Lstat(w.Path(".local/bin/mooncite")); err != nil {
 		t.Errorf("a launcher that was not ours is gone: %v", err)

@@ -37,7 +37,11 @@ func (i *Installer) Uninstall(ctx context.Context) (Result, error) {
 			}
 			i.o.Progress("the launcher is removed")
 		}
-		return Result{Outcome: Uninstalled, Root: i.Places.Root, Registrations: now}, i.remove(dir)
+		r := Result{Outcome: Uninstalled, Root: i.Places.Root, Registrations: now}
+		if _, err := os.Lstat(i.Places.Launcher); err == nil {
+			r.Launcher = i.Places.Launcher
+		}
+		return r, i.remove(dir)
 	})
 }
 
