@@ -3,6 +3,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"maps"
 )
 
 // Code names a kind of failure. It is itself an error, so that callers compare
@@ -21,6 +22,9 @@ type Error struct {
 	Msg  string // one plain sentence without a full stop, safe to show
 	Hint string // what the reader can do next; may be empty
 	Err  error  // the cause, for the log only; may be nil
+
+	Retryable bool           // the same call may work later
+	Detail    map[string]any // facts for programs, safe to show; may be nil
 }
 
 // Error returns the sentence for people. The cause is not part of it.
@@ -54,6 +58,24 @@ func Wrap(code Code, cause error, format string, args ...any) *Error {
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// Retry returns a copy of e that says the same call may work later.
+func (e *Error) Retry() *Error {
+	c := *e
+	c.Retryable = true
+	return &c
+}
+
+// With returns a copy of e with one more fact for programs.
+func (e *Error) With(key string, value any) *Error {
+	c := *e
+	c.Detail = maps.Clone(e.Detail)
+	if c.Detail == nil {
+		c.Detail = map[string]any{}
+	}
+	c.Detail[key] = value
 	return &c
 }
 

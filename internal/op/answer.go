@@ -25,6 +25,22 @@ type Fitter interface {
 	Fit(max int, detail *Detail) any
 }
 
+// Failing is an answer that may itself say that the call failed.
+type Failing interface {
+	Failed() bool
+}
+
+// Attaching is an answer with pictures or sounds beside its text.
+type Attaching interface {
+	Blocks() []Block
+}
+
+// Block is a picture or a sound.
+type Block struct {
+	MIME string // image/png, audio/wav; image or audio is what counts for the door
+	Data []byte
+}
+
 // Fits reports whether an answer's JSON and its text are each at most max bytes: what a
 // [Fitter] asks while it cuts.
 func Fits(v Texter, max int) bool {

@@ -83,6 +83,8 @@ type Op struct {
 	in   json.RawMessage
 	out  json.RawMessage
 	bind func(Call) (Bound, error)
+
+	decode func(args json.RawMessage, into any) error
 }
 
 // plainName reports whether a name is made of a-z, 0-9 and _ only. It is no regular
@@ -115,6 +117,9 @@ func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context
 		spec: spec,
 		in:   in.schema(),
 		out:  out.schema(),
+		decode: func(args json.RawMessage, into any) error {
+			return decode(args, in, reflect.ValueOf(into).Elem())
+		},
 		bind: func(c Call) (Bound, error) {
 			var v In
 			if err := decode(c.Args, in, reflect.ValueOf(&v).Elem()); err != nil {
@@ -134,6 +139,22 @@ func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context
 		},
 	}
 }
+
+// Raw makes an operation whose schemas are given and whose arguments reach the handler as
+// they came, a JSON object or nothing. What the input schema says is for the handler to
+// hold.
+func Raw(spec Spec, input, output json.RawMessage, handler func(context.Context, Call) (any, error)) Op {
+	if !plainName(spec.Name, 40) || spec.Title == "" || spec.Doc == "" {
+		panic("op: " + spec.Name + " needs a plain name, a title and a doc")
+	}
+	return Op{spec: spec, in: input, out: output, bind: func(c Call) (Bound, error) {
+		return Bound{Run: func(ctx context.Context) (any, error) { return handler(ctx, c) }}, nil
+	}}
+}
+
+// Decode reads arguments into the operation's own input type, which into must point to,
+// and checks them as [Op.Bind] does.
+func (o Op) Decode(args json.RawMessage, into any) error { return o.decode(args, into) }
 
 // Spec returns what the operation is.
 func (o Op) Spec() Spec { return o.spec }

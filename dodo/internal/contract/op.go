@@ -1,0 +1,172 @@
+package contract
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"localmcp/internal/op"
+)
+
+// Def says what an operation is, to callers and to the gate.
+type Def struct {
+	Name, Title string
+	Doc         string // what it does and when to use it; read by models
+	Scope       Scope  // what a caller must have
+	Class       Class  // what it may do at most
+	Gateway     string // the tool it is reached through in the small surfaces; empty only for project_overview
+
+	// The hints. All four are shown, so each must be true as it stands.
+	ReadOnly, Destructive, Idempotent, OpenWorld bool
+}
+
+// Call is what an operation learns of the call beside its arguments.
+type Call struct {
+	Principal Principal
+	RequestID string
+	// Progress receives how far the work is; nil when nobody listens.
+	Progress func(done, total float64, message string)
+}
+
+// Report tells the caller how far the work is, if the caller listens.
+func (c Call) Report(done, total float64, message string) {
+	if c.Progress != nil {
+		c.Progress(done, total, message)
+	}
+}
+
+// Answer is what an operation gives back.
+type Answer[Out any] struct {
+	Data       Out
+	Warnings   []string
+	Truncated  bool       // there is more than Data says
+	NextCursor string     // where it goes on; empty when it does not
+	Blocks     []op.Block // pictures and sounds beside the text
+}
+
+// Result is an Answer whose type only the operation knows.
+type Result = Answer[any]
+
+// Act is an effect that was prepared and not done yet. Preparing reads and validates,
+// changes nothing, and may find that nothing is to be done.
+type Act[Out any] struct {
+	// Done, when it is set, is the answer: there is no effect and nobody is asked.
+	Done *Answer[Out]
+	// Summary is one line for the owner: what will be done, without text from outside.
+	Summary string
+	// Preview is what the owner may look at before an answer, such as a diff; may be nil.
+	Preview any
+	// Run does it. It must hold its own conditions once more: time has passed, and
+	// others may have changed what was prepared for.
+	Run func(ctx context.Context) (Answer[Out], error)
+}
+
+// Prepared is an Act whose type only the operation knows.
+type Prepared = Act[any]
+
+// Bound is a call whose arguments were decoded and found valid.
+type Bound struct {
+	// Key is the argument idempotencyKey; empty when there is none.
+	Key string
+	// Prepare reads, validates and says what is to be done.
+	Prepare func(ctx context.Context, c Call) (Prepared, error)
+}
+
+// Op is an operation of dodo: what the gate runs and the surfaces show.
+type Op struct {
+	Def
+	args op.Op
+	bind func(json.RawMessage) (Bound, error)
+}
+
+// Read makes an operation that has no effect on files and starts nothing: class read,
+// plan or job-control. The gate asks nobody before it.
+func Read[In, Out any](d Def, handler func(context.Context, Call, In) (Answer[Out], error)) Op {
+	if d.Class != ClassRead && d.Class != ClassPlan && d.Class != ClassJobControl {
+		panic("contract: " + d.Name + " acts; make it with Do")
+	}
+	return build(d, func(ctx context.Context, c Call, in In) (Act[Out], error) {
+		a, err := handler(ctx, c, in)
+		if err != nil {
+			return Act[Out]{}, err
+		}
+		return Act[Out]{Done: &a}, nil
+	})
+}
+
+// Do makes an operation of class mutate-files or exec. prepare must change nothing; only
+// the gate calls what it returns, after the owner's rules allowed it.
+func Do[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], error)) Op {
+	if d.Class != ClassMutate && d.Class != ClassExec {
+		panic("contract: " + d.Name + " does not act; make it with Read")
+	}
+	return build(d, prepare)
+}
+
+func build[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], error)) Op {
+	type raw struct{ in In }
+	key := keyOf(reflect.TypeFor[In]())
+	shown := op.New[In, Envelope[Out]](op.Spec{
+		Name: d.Name, Title: d.Title, Doc: d.Doc,
+		ReadOnly: d.ReadOnly, Destructive: d.Destructive, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld,
+	}, nil, nil)
+	return Op{Def: d, args: shown, bind: func(args json.RawMessage) (Bound, error) {
+		var v raw
+		if err := shown.Decode(args, &v.in); err != nil {
+			return Bound{}, err
+		}
+		b := Bound{Prepare: func(ctx context.Context, c Call) (Prepared, error) {
+			act, err := prepare(ctx, c, v.in)
+			if err != nil {
+				return Prepared{}, err
+			}
+			return erase(act), nil
+		}}
+		if key != nil {
+			b.Key = reflect.ValueOf(v.in).FieldByIndex(key).String()
+		}
+		return b, nil
+	}}
+}
+
+// keyOf finds the argument idempotencyKey.
+func keyOf(t reflect.Type) []int {
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name == "idempotencyKey" {
+			return t.Field(i).Index
+		}
+	}
+	return nil
+}
+
+func erase[Out any](a Act[Out]) Prepared {
+	p := Prepared{Summary: a.Summary, Preview: a.Preview}
+	if a.Done != nil {
+		r := eraseAnswer(*a.Done)
+		p.Done = &r
+	}
+	if a.Run != nil {
+		p.Run = func(ctx context.Context) (Result, error) {
+			out, err := a.Run(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			return eraseAnswer(out), nil
+		}
+	}
+	return p
+}
+
+func eraseAnswer[Out any](a Answer[Out]) Result {
+	return Result{Data: a.Data, Warnings: a.Warnings, Truncated: a.Truncated, NextCursor: a.NextCursor, Blocks: a.Blocks}
+}
+
+// Bind decodes and checks arguments, without the workspace context around them.
+func (o Op) Bind(args json.RawMessage) (Bound, error) { return o.bind(args) }
+
+// InputSchema is the JSON Schema of the arguments alone.
+func (o Op) InputSchema() json.RawMessage { return o.args.InputSchema() }
+
+// OutputSchema is the JSON Schema of the envelope with the operation's data.
+func (o Op) OutputSchema() json.RawMessage { return o.args.OutputSchema() }
