@@ -12,6 +12,7 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/policy"
+	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/fault"
 	"localmcp/internal/op"
 )
@@ -33,6 +34,9 @@ type call struct {
 
 	shownID, shownEpoch string // what the envelope may say; empty before access is established
 	done                bool   // an effect was begun
+
+	key    *state.Key // of the call, when it has one
+	digest string     // of its arguments
 }
 
 func (c *call) release() {
@@ -52,8 +56,7 @@ func (c *call) run(ctx context.Context) (contract.Result, error) {
 	if err := c.reach(ctx); err != nil {
 		return none, err
 	}
-	standing, err := c.authorize(ctx)
-	if err != nil {
+	if _, err := c.authorize(ctx); err != nil {
 		return none, err
 	}
 	if err := c.context(); err != nil {
@@ -70,7 +73,7 @@ func (c *call) run(ctx context.Context) (contract.Result, error) {
 	if err != nil {
 		return none, err
 	}
-	attempt, receipt, err := c.replay(ctx, bound.Key)
+	receipt, err := c.replay(ctx, bound.Key)
 	if err != nil || receipt != nil {
 		return contract.Result{Data: receipt}, err
 	}
@@ -81,16 +84,7 @@ func (c *call) run(ctx context.Context) (contract.Result, error) {
 	if prepared.Done != nil {
 		return *prepared.Done, nil
 	}
-	ask, err := c.question(prepared, standing)
-	if err != nil {
-		return none, err
-	}
-	if policy.Decide(c.op.Class, standing.Trust) == policy.Ask {
-		if _, err := c.approved(ctx, ask); err != nil {
-			return none, err
-		}
-	}
-	return c.act(ctx, prepared, attempt)
+	return c.act(ctx, prepared)
 }
 
 // reach finds the workspace and the operation.
@@ -178,21 +172,24 @@ func (c *call) context() error {
 }
 
 // replay looks for the answer to a key that was used before.
-func (c *call) replay(ctx context.Context, key string) (*Attempt, json.RawMessage, error) {
+func (c *call) replay(ctx context.Context, key string) (json.RawMessage, error) {
 	if key == "" {
-		return nil, nil, nil
+		return nil, nil
 	}
-	digest, err := contract.Digest(jsontext.Value(c.Args))
-	if err != nil {
-		return nil, nil, fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON")
+	var err error
+	if c.digest, err = contract.Digest(jsontext.Value(c.Args)); err != nil {
+		return nil, fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON")
 	}
-	a := &Attempt{Key: key, Workspace: c.workspace.ID, Principal: c.principal.GrantID, Op: c.Op, Digest: digest}
-	receipt, found, err := c.Receipts.Lookup(ctx, *a)
-	if err != nil || !found {
-		return a, nil, err
+	c.key = &state.Key{Key: key, Principal: c.principal.GrantID, Workspace: c.workspace.ID, Tool: c.Op}
+	receipt, err := c.State.Receipt(ctx, *c.key, c.digest, c.retention())
+	if err != nil || receipt == nil {
+		return nil, err
 	}
-	receipt, err = replayed(receipt)
-	return a, receipt, err
+	return replayed(receipt)
+}
+
+func (c *call) retention() time.Duration {
+	return time.Duration(c.Limits().IdempotencyRetentionMs) * time.Millisecond
 }
 
 // replayed says in a stored answer that it is one.
@@ -223,10 +220,10 @@ func (c *call) contain(err *error) {
 }
 
 // question is what the owner would be asked: everything the answer is bound to.
-func (c *call) question(p contract.Prepared, s Standing) (Ask, error) {
+func (c *call) question(p contract.Prepared, s Standing) (state.Question, error) {
 	detail, err := op.Encode(p.Preview)
 	if err != nil {
-		return Ask{}, fmt.Errorf("encode a preview: %w", err)
+		return state.Question{}, fmt.Errorf("encode a preview: %w", err)
 	}
 	var args any = map[string]any{}
 	if len(c.Args) > 0 {
@@ -234,30 +231,34 @@ func (c *call) question(p contract.Prepared, s Standing) (Ask, error) {
 	}
 	digest, err := contract.Digest(map[string]any{"op": c.Op, "args": args, "preview": jsontext.Value(detail), "policy": s.Version})
 	if err != nil {
-		return Ask{}, fmt.Errorf("digest of a call: %w", err)
+		return state.Question{}, fmt.Errorf("digest of a call: %w", err)
 	}
-	return Ask{
-		Workspace: c.workspace.ID, Epoch: c.workspace.Epoch, Principal: c.principal,
-		Op: c.Op, Digest: digest, Summary: p.Summary, Detail: detail,
+	return state.Question{
+		Workspace: c.workspace.ID, Epoch: c.workspace.Epoch, Principal: c.principal.GrantID,
+		Tool: c.Op, Digest: digest, Summary: p.Summary, Detail: detail,
 	}, nil
 }
 
-// approved asks the owner, or finds that the owner has answered.
-func (c *call) approved(ctx context.Context, a Ask) (id string, err error) {
-	id, ok, err := c.Approvals.Approve(ctx, a)
+// approve uses the owner's approval of this very call, or asks for it.
+func (c *call) approve(ctx context.Context, p contract.Prepared, s Standing) error {
+	if policy.Decide(c.op.Class, s.Trust) == policy.Allow {
+		return nil
+	}
+	q, err := c.question(p, s)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if !ok {
-		return "", fault.New(contract.ApprovalRequired, "the owner must approve this call on this machine").
-			WithHint("Ask the owner to run: dodo approve %s. Then make the same call again; approval_status tells whether they did.", id).
-			With("approvalId", id).With("summary", a.Summary).Retry()
+	a, used, err := c.State.Consume(ctx, q, time.Duration(c.Limits().ApprovalExpiryMs)*time.Millisecond)
+	if err != nil || used {
+		return err
 	}
-	return id, nil
+	return fault.New(contract.ApprovalRequired, "the owner must approve this call on this machine").
+		WithHint("Ask the owner to run: dodo approve %s. Then make the same call again; approval_status tells whether they did.", a.ID).
+		With("approvalId", a.ID).With("summary", a.Summary).Retry()
 }
 
 // act waits for the turn, holds everything that may have changed meanwhile, and does it.
-func (c *call) act(ctx context.Context, p contract.Prepared, attempt *Attempt) (contract.Result, error) {
+func (c *call) act(ctx context.Context, p contract.Prepared) (contract.Result, error) {
 	var none contract.Result
 	done, err := c.workspace.Turns.Take(ctx)
 	if err != nil {
@@ -271,30 +272,24 @@ func (c *call) act(ctx context.Context, p contract.Prepared, attempt *Attempt) (
 	if err != nil {
 		return none, err
 	}
-	if policy.Decide(c.op.Class, standing.Trust) == policy.Ask {
-		ask, err := c.question(p, standing)
-		if err != nil {
-			return none, err
-		}
-		id, err := c.approved(ctx, ask)
-		if err != nil {
-			return none, err
-		}
-		if err := c.Approvals.Use(ctx, id); err != nil {
-			return none, err
-		}
+	if err := c.approve(ctx, p, standing); err != nil {
+		return none, err
 	}
-	if attempt != nil {
-		if err := c.Receipts.Reserve(ctx, *attempt); err != nil {
-			return none, err
-		}
+	if c.key == nil {
+		c.done = true
+		return c.effect(ctx, p)
+	}
+	reserved, receipt, err := c.State.Reserve(ctx, *c.key, c.digest, c.retention())
+	if err != nil {
+		return none, err
+	}
+	if receipt != nil {
+		receipt, err = replayed(receipt)
+		return contract.Result{Data: receipt}, err
 	}
 	c.done = true
 	result, err := c.effect(ctx, p)
-	if attempt != nil {
-		err = c.settle(ctx, *attempt, result, err)
-	}
-	return result, err
+	return result, c.settle(context.WithoutCancel(ctx), reserved, result, err)
 }
 
 func (c *call) effect(ctx context.Context, p contract.Prepared) (r contract.Result, err error) {
@@ -302,26 +297,24 @@ func (c *call) effect(ctx context.Context, p contract.Prepared) (r contract.Resu
 	return p.Run(ctx)
 }
 
-// settle keeps the answer of an effect, or gives its key back when nothing happened. It
-// ends also for a caller that went away: the effect is there.
-func (c *call) settle(ctx context.Context, a Attempt, r contract.Result, err error) error {
-	ctx = context.WithoutCancel(ctx)
+// settle keeps the answer of an effect, or gives its key back when nothing happened.
+func (c *call) settle(ctx context.Context, reserved *state.Reservation, r contract.Result, err error) error {
+	var receipt json.RawMessage
+	var lost error
 	if err == nil {
-		receipt, err := op.Encode(r.Data)
-		if err == nil {
-			err = c.Receipts.Store(ctx, a, receipt)
+		if receipt, lost = op.Encode(r.Data); lost == nil {
+			lost = reserved.Complete(ctx, receipt)
 		}
-		if err != nil {
-			c.Log.Error("a receipt could not be kept", "op", c.Op, "request", c.id, "cause", err)
+	} else {
+		switch known(err).Code {
+		case contract.RecoveryRequired, contract.PartialRecoveryRequired, contract.InternalError:
+			lost = reserved.Keep(ctx) // what happened is not known
+		default:
+			lost = reserved.Release(ctx)
 		}
-		return nil
 	}
-	switch known(err).Code {
-	case contract.RecoveryRequired, contract.PartialRecoveryRequired, contract.InternalError:
-		return err // what happened is not known: the key stays taken
-	}
-	if e := c.Receipts.Release(ctx, a); e != nil {
-		c.Log.Error("a key could not be given back", "op", c.Op, "request", c.id, "cause", e)
+	if lost != nil {
+		c.Log.Error("a receipt could not be kept", "op", c.Op, "request", c.id, "cause", lost)
 	}
 	return err
 }

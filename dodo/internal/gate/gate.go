@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/fault"
 )
 
@@ -23,7 +24,7 @@ type Authority interface {
 type Standing struct {
 	Scopes  contract.Scopes // effective
 	Trust   contract.Trust  // effective
-	Version int64           // of the owner's policy; another one makes approvals void
+	Version int             // of the owner's policy; another one makes approvals void
 }
 
 // Workspaces finds the workspace a call is about.
@@ -40,72 +41,11 @@ type Workspace struct {
 	Turns     *Turns
 }
 
-// Ask is a question to the owner.
-type Ask struct {
-	Workspace, Epoch string
-	Principal        contract.Principal
-	Op               string
-	Digest           string          // of everything the answer is bound to
-	Summary          string          // one line
-	Detail           json.RawMessage // what the owner may look at
-}
-
-// Approvals keeps what the owner was asked.
-type Approvals interface {
-	// Approve finds the answer to a question, or puts the question. It returns the
-	// question's id and whether the owner approved it and it was not used yet.
-	Approve(ctx context.Context, a Ask) (id string, approved bool, err error)
-	// Use takes an approval, once.
-	Use(ctx context.Context, id string) error
-}
-
-// Attempt names one use of an idempotency key.
-type Attempt struct {
-	Key       string
-	Workspace string
-	Principal string // grant id
-	Op        string
-	Digest    string // of the arguments
-}
-
-// Receipts keeps which effects happened and what they answered.
-type Receipts interface {
-	// Lookup gives the stored answer of a key. A key used with other arguments is
-	// IDEMPOTENCY_CONFLICT, one whose effect may have happened RECOVERY_REQUIRED.
-	Lookup(ctx context.Context, a Attempt) (receipt json.RawMessage, found bool, err error)
-	// Reserve takes the key before the effect.
-	Reserve(ctx context.Context, a Attempt) error
-	// Store keeps the answer.
-	Store(ctx context.Context, a Attempt, receipt json.RawMessage) error
-	// Release gives the key back: nothing happened.
-	Release(ctx context.Context, a Attempt) error
-}
-
-// Record is one row of the audit.
-type Record struct {
-	Time      time.Time
-	RequestID string
-	Principal string // grant id; empty when nobody was authenticated
-	Workspace string
-	Op        string
-	Via       string // the gateway it came through
-	Input     string // the first 24 characters of the arguments' digest
-	Duration  time.Duration
-	Result    string // "ok" or a code
-}
-
-// Recorder writes the audit.
-type Recorder interface {
-	Record(ctx context.Context, rows ...Record) error
-}
-
 // Config is what a gate is made of. All but Log and Now is needed.
 type Config struct {
 	Authority  Authority
 	Workspaces Workspaces
-	Approvals  Approvals
-	Receipts   Receipts
-	Recorder   Recorder
+	State      *state.Store // approvals, receipts, audit
 	Limits     func() contract.Limits
 
 	Log *slog.Logger

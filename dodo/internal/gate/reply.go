@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/fault"
 	"localmcp/internal/op"
 	"localmcp/internal/safefile"
@@ -38,22 +39,24 @@ func (c *call) reply(r contract.Result, err error) *contract.Reply {
 	return contract.Success(c.shownID, c.shownEpoch, r)
 }
 
-// record writes the audit: the call, and the gateway it came through.
+// record writes the audit: the gateway the call came through, and the call.
 func (c *call) record(reply *contract.Reply) error {
-	row := Record{
-		Time: c.begun, RequestID: c.id, Principal: c.principal.GrantID, Workspace: c.shownID, Op: c.Op, Via: c.Via,
-		Input: inputDigest(c.Args), Duration: c.Now().Sub(c.begun), Result: "ok",
+	e := state.Event{
+		Request: c.id, Principal: c.principal.GrantID, Workspace: c.shownID, Tool: c.Op,
+		Input: inputDigest(c.Args), Duration: c.Now().Sub(c.begun), Result: state.ResultOK,
 	}
 	if reply.Failed() {
-		row.Result = string(reply.Error.Code)
+		e.Result = string(reply.Error.Code)
 	}
-	rows := []Record{row}
+	ctx := context.Background()
 	if c.Via != "" {
-		outer := row
-		outer.Op, outer.Via = c.Via, ""
-		rows = append([]Record{outer}, row)
+		outer := e
+		outer.Tool = c.Via
+		if err := c.State.Audit(ctx, outer); err != nil {
+			return err
+		}
 	}
-	return c.Recorder.Record(context.Background(), rows...)
+	return c.State.Audit(ctx, e)
 }
 
 // inputDigest tells calls apart in the audit without keeping their arguments.
