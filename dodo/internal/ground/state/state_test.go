@@ -315,3 +315,12 @@ func BenchmarkAuthority(b *testing.B) {
 		must(b, err)
 	}
 }
+
+// What the audit would cost if each row waited for the disk (ADR 0010).
+func BenchmarkDurableRow(b *testing.B) {
+	s := open(b, place(b), nil)
+	for b.Loop() {
+		_, err := s.SetTodos(context.Background(), "ws_1", json.RawMessage(`[]`))
+		must(b, err)
+	}
+}
