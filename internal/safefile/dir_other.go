@@ -25,6 +25,12 @@ func (d *Dir) Self() (Info, error) { return Info{}, notSupported() }
 // Stat answers NotSupported.
 func (d *Dir) Stat(name string) (Info, error) { return Info{}, notSupported() }
 
+// KernelMade answers NotSupported.
+func (d *Dir) KernelMade() (bool, error) { return false, notSupported() }
+
+// KernelMade answers NotSupported.
+func KernelMade(f *os.File) (bool, error) { return false, notSupported() }
+
 // Entries answers NotSupported.
 func (d *Dir) Entries() ([]Entry, error) { return nil, notSupported() }
 

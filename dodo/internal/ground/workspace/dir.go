@@ -30,20 +30,16 @@ func (t *Tree) Parent(p Path, create bool) (*Dir, []Path, error) {
 	if err := t.Access(p); err != nil {
 		return nil, nil, err
 	}
-	if err := t.Check(); err != nil {
-		return nil, nil, err
-	}
 	parent := p.Parent()
-	d, err := t.root.OpenDir(parent.String())
+	d, err := t.openDir(parent)
 	if err == nil {
 		return &Dir{t, d, parent}, nil, nil
 	}
-	if !create || !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, t.lookup(p, err)
+	if !create || !errors.Is(err, contract.NotFound) {
+		return nil, nil, err
 	}
-	d, err = t.root.OpenDir(".")
-	if err != nil {
-		return nil, nil, t.lookup(p, err)
+	if d, err = t.openDir(Path{}); err != nil {
+		return nil, nil, err
 	}
 	dir := &Dir{t: t, d: d}
 	var made []Path
@@ -187,11 +183,7 @@ func (d *Dir) Open(name string) (*File, error) {
 	if err != nil {
 		return nil, d.fault(p, err)
 	}
-	if err := d.t.regular(p, in); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &File{File: f, Info: infoOf(in)}, nil
+	return d.t.admit(p, f, in)
 }
 
 // Sweep removes what stages of id are left in the directory.
@@ -224,7 +216,7 @@ func (d *Dir) creatable(name string) error {
 	if err := d.t.Access(p); err != nil {
 		return err
 	}
-	return plainName(p)
+	return creatableName(p)
 }
 
 func (d *Dir) fault(p Path, err error) error {
@@ -233,7 +225,7 @@ func (d *Dir) fault(p Path, err error) error {
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fault.Wrap(contract.Conflict, err, "something is there by that name already").
-			WithHint("read it first, or choose another name").With("path", p.String())
+			WithHint("read it first, or choose another name").With("path", p.Shown())
 	}
 	return d.t.lookup(p, err)
 }
