@@ -102,6 +102,11 @@ func (t *Tree) Walk(ctx context.Context, o WalkOptions, f func(Visit) error) err
 		return err
 	}
 	if in.Type != safefile.Directory {
+		one, err := t.Open(o.Start)
+		if err != nil {
+			return err
+		}
+		one.Close()
 		d, err := t.openDir(o.Start.Parent())
 		if err != nil {
 			return err
@@ -263,6 +268,9 @@ func (w *walker) ordered(n *node) error {
 }
 
 func (w *walker) file(n *node, i item) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
 	return w.f(Visit{Path: i.path, Type: safefile.Regular, t: w.t, dir: n.dir, name: i.name})
 }
 
@@ -283,6 +291,7 @@ type pool struct {
 	tasks []task // a stack: few directories are open at once
 	busy  int
 	err   error
+	panic any // of a worker, for the goroutine that called Walk
 }
 
 func (w *walker) parallel(start *node, workers int) error {
@@ -304,6 +313,9 @@ func (w *walker) parallel(start *node, workers int) error {
 		})
 	}
 	wg.Wait()
+	if p.panic != nil {
+		panic(p.panic)
+	}
 	return p.err
 }
 
@@ -341,8 +353,19 @@ func (p *pool) failed() bool {
 	return p.err != nil
 }
 
+// errPanicked ends a walk whose function panicked.
+var errPanicked = errors.New("a visit panicked")
+
 func (w *walker) run(p *pool, t task) {
 	defer t.in.release()
+	defer func() {
+		if v := recover(); v != nil {
+			p.mu.Lock()
+			p.panic = v
+			p.mu.Unlock()
+			p.done(errPanicked)
+		}
+	}()
 	if p.failed() {
 		p.done(nil)
 		return
@@ -358,11 +381,7 @@ func (w *walker) run(p *pool, t task) {
 		return
 	}
 	for _, i := range t.files {
-		err := w.file(t.in, i)
-		if err == nil {
-			err = w.ctx.Err()
-		}
-		if err != nil {
+		if err := w.file(t.in, i); err != nil {
 			p.done(err)
 			return
 		}
