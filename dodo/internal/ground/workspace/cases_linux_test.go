@@ -536,7 +536,7 @@ func TestEveryGitIsProtected(t *testing.T) {
 	for _, name := range []string{
 		".git", ".git/config", "sub/.git", "deep/a/b/.git", "deep/a/b/.git/hooks/pre-commit", "case/.GIT/config", "case2/.Git",
 		"ntfs/GIT~1/x", "dots/.git. ./x", "hfs/.g\u200cit/x", "stream/.git:x/y", "ln/.git", "ln/.git/x",
-		"none/.git/x", "none/.gIt", "git~9", ".gıt/../.git"[:0] + ".git ",
+		"none/.git/x", "none/.gIt", "git~9", ".git ",
 	} {
 		everyWay(t, tr, path(t, name), contract.PathDenied)
 		_, err := tr.Stat(path(t, name))
