@@ -66,6 +66,44 @@ func (d *Dir) Stat(name string) (Info, error) {
 	return info(&st), nil
 }
 
+// KernelMade reports whether the directory is on a file system whose files are made by the
+// kernel, such as proc: they call themselves regular and are no files.
+func (d *Dir) KernelMade() (bool, error) { return kernelMade(d.fd) }
+
+// KernelMade reports whether an open file is one that the kernel makes, such as those of
+// proc: it calls itself regular, with a size of 0.
+func KernelMade(f *os.File) (is bool, err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	if cerr := conn.Control(func(fd uintptr) { is, err = kernelMade(int(fd)) }); cerr != nil {
+		return false, cerr
+	}
+	return is, err
+}
+
+func kernelMade(fd int) (bool, error) {
+	var st unix.Statfs_t
+	if err := again(func() error { return unix.Fstatfs(fd, &st) }); err != nil {
+		return false, pathError("statfs", ".", err)
+	}
+	switch uint32(st.Type) { // its width and sign differ between architectures
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.DEBUGFS_MAGIC,
+		unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.SELINUX_MAGIC, unix.DEVPTS_SUPER_MAGIC, unix.BPF_FS_MAGIC,
+		unix.PSTOREFS_MAGIC, unix.EFIVARFS_MAGIC, unix.BINFMTFS_MAGIC, unix.NSFS_MAGIC, unix.HUGETLBFS_MAGIC, configfs, mqueue:
+		return true, nil
+	}
+	return false, nil
+}
+
+// The numbers of configfs and of POSIX message queues (linux/fs/configfs/mount.c,
+// linux/ipc/mqueue.c), which package unix does not have.
+const (
+	configfs = 0x62656570
+	mqueue   = 0x19800202
+)
+
 // Entries returns the names in the directory, in no order.
 func (d *Dir) Entries() ([]Entry, error) {
 	if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
@@ -169,6 +207,17 @@ func (d *Dir) Create(name string, data []byte, perm fs.FileMode) error {
 	}
 	if err != nil {
 		return pathError("create", name, err)
+	}
+	return nil
+}
+
+// Chown gives the entry name to another user and group; a link itself is given away.
+func (d *Dir) Chown(name string, uid, gid uint32) error {
+	if !single(name) {
+		return pathError("chown", name, ErrName)
+	}
+	if err := unix.Fchownat(d.fd, name, int(uid), int(gid), unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return pathError("chown", name, err)
 	}
 	return nil
 }

@@ -25,6 +25,12 @@ func (d *Dir) Self() (Info, error) { return Info{}, notSupported() }
 // Stat answers NotSupported.
 func (d *Dir) Stat(name string) (Info, error) { return Info{}, notSupported() }
 
+// KernelMade answers NotSupported.
+func (d *Dir) KernelMade() (bool, error) { return false, notSupported() }
+
+// KernelMade answers NotSupported.
+func KernelMade(f *os.File) (bool, error) { return false, notSupported() }
+
 // Entries answers NotSupported.
 func (d *Dir) Entries() ([]Entry, error) { return nil, notSupported() }
 
@@ -38,6 +44,9 @@ func (d *Dir) Load(name string, buf []byte, max int64) ([]byte, Info, bool, erro
 
 // Create answers NotSupported.
 func (d *Dir) Create(name string, data []byte, perm fs.FileMode) error { return notSupported() }
+
+// Chown answers NotSupported.
+func (d *Dir) Chown(name string, uid, gid uint32) error { return notSupported() }
 
 // Mkdir answers NotSupported.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error { return notSupported() }

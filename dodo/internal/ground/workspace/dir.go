@@ -30,20 +30,16 @@ func (t *Tree) Parent(p Path, create bool) (*Dir, []Path, error) {
 	if err := t.Access(p); err != nil {
 		return nil, nil, err
 	}
-	if err := t.Check(); err != nil {
-		return nil, nil, err
-	}
 	parent := p.Parent()
-	d, err := t.root.OpenDir(parent.String())
+	d, err := t.openDir(parent)
 	if err == nil {
 		return &Dir{t, d, parent}, nil, nil
 	}
-	if !create || !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, t.lookup(p, err)
+	if !create || !errors.Is(err, contract.NotFound) {
+		return nil, nil, err
 	}
-	d, err = t.root.OpenDir(".")
-	if err != nil {
-		return nil, nil, t.lookup(p, err)
+	if d, err = t.openDir(Path{}); err != nil {
+		return nil, nil, err
 	}
 	dir := &Dir{t: t, d: d}
 	var made []Path
@@ -117,12 +113,28 @@ func (d *Dir) Publish(stage, name string) error {
 }
 
 // Exchange swaps a stage with what has the name: afterwards the stage is the old content,
-// which the caller verifies and keeps, or swaps back.
+// which the caller verifies and keeps, or swaps back. The new content belongs to whom the
+// old did, where this user may give files away. A file system that cannot exchange gives
+// NOT_SUPPORTED, and nothing has changed.
 func (d *Dir) Exchange(stage, name string) error {
-	if err := d.t.Access(d.path.Join(name)); err != nil {
+	p := d.path.Join(name)
+	if err := d.t.Access(p); err != nil {
 		return err
 	}
-	return d.fault(d.path.Join(name), d.d.Exchange(stage, d.d, name))
+	old, err := d.d.Stat(name)
+	if err != nil {
+		return d.fault(p, err)
+	}
+	fresh, err := d.d.Stat(stage)
+	if err != nil {
+		return d.fault(p, err)
+	}
+	if old.UID != fresh.UID || old.GID != fresh.GID {
+		if err := d.d.Chown(stage, old.UID, old.GID); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return d.fault(p, err)
+		}
+	}
+	return d.fault(p, d.d.Exchange(stage, d.d, name))
 }
 
 // Remove removes a file or a stage; a directory is refused.
@@ -150,13 +162,21 @@ func (d *Dir) Mkdir(name string, mode fs.FileMode) error {
 	return d.fault(d.path.Join(name), d.d.Mkdir(name, mode.Perm()))
 }
 
-// MoveTo gives an entry another name, which nothing may have: else the error is fs.ErrExist
-// and CONFLICT.
+// MoveTo gives a regular file another name, which nothing may have: else the error is
+// fs.ErrExist and CONFLICT. Directories are not moved: what is secret by its path would not
+// be so any more.
 func (d *Dir) MoveTo(name string, dst *Dir, dstName string) error {
 	if err := d.access(name); err != nil {
 		return err
 	}
 	if err := dst.creatable(dstName); err != nil {
+		return err
+	}
+	in, err := d.d.Stat(name)
+	if err != nil {
+		return d.fault(d.path.Join(name), err)
+	}
+	if err := d.t.regular(d.path.Join(name), in); err != nil {
 		return err
 	}
 	return d.fault(dst.path.Join(dstName), d.d.Move(name, dst.d, dstName))
@@ -187,11 +207,7 @@ func (d *Dir) Open(name string) (*File, error) {
 	if err != nil {
 		return nil, d.fault(p, err)
 	}
-	if err := d.t.regular(p, in); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &File{File: f, Info: infoOf(in)}, nil
+	return d.t.admit(p, f, in)
 }
 
 // Sweep removes what stages of id are left in the directory.
@@ -224,7 +240,7 @@ func (d *Dir) creatable(name string) error {
 	if err := d.t.Access(p); err != nil {
 		return err
 	}
-	return plainName(p)
+	return creatableName(p)
 }
 
 func (d *Dir) fault(p Path, err error) error {
@@ -233,7 +249,7 @@ func (d *Dir) fault(p Path, err error) error {
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fault.Wrap(contract.Conflict, err, "something is there by that name already").
-			WithHint("read it first, or choose another name").With("path", p.String())
+			WithHint("read it first, or choose another name").With("path", p.Shown())
 	}
 	return d.t.lookup(p, err)
 }

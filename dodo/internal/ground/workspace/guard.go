@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/ignore"
 	"localmcp/internal/fault"
 )
 
@@ -12,14 +13,18 @@ import (
 // they hold for what does not exist yet.
 type guard struct {
 	hidden []Path // in lower case
-	secret secrets
+	secret *ignore.Rules
 }
 
 func newGuard(root string, o Options) (guard, error) {
-	g := guard{secret: newSecrets(o.SecretDeny, o.SecretAllow)}
+	rules, err := secretRules(o.SecretDeny, o.SecretAllow)
+	if err != nil {
+		return guard{}, err
+	}
+	g := guard{secret: rules}
 	for _, h := range o.Hidden {
 		rel, err := filepath.Rel(root, settle(h))
-		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 			continue
 		}
 		g.hidden = append(g.hidden, Path{strings.ToLower(filepath.ToSlash(rel))})
@@ -27,55 +32,59 @@ func newGuard(root string, o Options) (guard, error) {
 	return g, nil
 }
 
-// closed says what layer keeps an entry of a directory that is itself open to callers.
-func (g *guard) closed(p Path, name string, dir bool) layer {
-	if protectedName(name) || stageName(name) {
+// layer says what keeps callers from an entry.
+type layer uint8
+
+const (
+	reachable layer = iota
+	protected
+	secret
+)
+
+// judge is for an entry of a directory that is itself reachable.
+func (g *guard) judge(p Path, name string, dir bool) layer {
+	if gitName(name) || stageName(name) {
 		return protected
 	}
 	if len(g.hidden) > 0 {
-		low := Path{strings.ToLower(p.rel)}
+		low := Path{strings.ToLower(guarded(p.rel))}
 		for _, h := range g.hidden {
 			if low.Within(h) {
 				return protected
 			}
 		}
 	}
-	if g.secret.match(p.rel, name, dir) {
+	if is, _ := g.secret.Match(p.rel, dir); is {
 		return secret
 	}
-	return open
+	if other := guarded(p.rel); other != p.rel {
+		if is, _ := g.secret.Match(other, dir); is {
+			return secret
+		}
+	}
+	return reachable
 }
 
-type layer uint8
-
-const (
-	open layer = iota
-	protected
-	secret
-)
-
-// check is closed for a path from outside: every directory on the way counts, and the last
-// name may become a file or a directory.
+// check is judge for a path from outside: every directory on the way counts, and the last
+// name may be or become a file or a directory.
 func (g *guard) check(p Path) layer {
-	for i := 0; i < len(p.rel); {
-		end := strings.IndexByte(p.rel[i:], '/')
+	for start := 0; start < len(p.rel); {
+		end := strings.IndexByte(p.rel[start:], '/')
 		last := end < 0
-		if last {
+		if end += start; last {
 			end = len(p.rel)
-		} else {
-			end += i
 		}
-		at, name := Path{p.rel[:end]}, p.rel[i:end]
-		l := g.closed(at, name, true)
-		if l == open && last {
-			l = g.closed(at, name, false)
+		at, name := Path{p.rel[:end]}, p.rel[start:end]
+		l := g.judge(at, name, true)
+		if l == reachable && last {
+			l = g.judge(at, name, false)
 		}
-		if l != open {
+		if l != reachable {
 			return l
 		}
-		i = end + 1
+		start = end + 1
 	}
-	return open
+	return reachable
 }
 
 // Access says whether callers may reach a path at all, by its name: SECRET_PATH_DENIED or
@@ -84,42 +93,21 @@ func (t *Tree) Access(p Path) error {
 	switch t.guard.check(p) {
 	case secret:
 		return fault.New(contract.SecretPathDenied, "this path is kept secret from callers").
-			WithHint("do without it; the owner decides what is secret").With("path", p.String())
+			WithHint("do without it; the owner decides what is secret").With("path", p.Shown())
 	case protected:
 		return fault.New(contract.PathDenied, "this path is protected: file tools do not reach it").
-			WithHint("use the git operations for what git keeps").With("path", p.String())
+			WithHint("for what git keeps, use the git operations").With("path", p.Shown())
 	}
 	return nil
 }
 
-// protectedName reports whether a name is git's own directory or the file that points to
-// one, in any form that a file system takes for it: other case, dots and spaces at the end
-// and the short name (NTFS), characters that are not counted (HFS+).
-func protectedName(name string) bool {
-	if name == "" || name[0] != '.' && name[0]|0x20 != 'g' && name[0] < 0x80 {
+// gitName reports whether a name is git's own directory, or the file or link in its place,
+// in any form that a file system takes for it.
+func gitName(name string) bool {
+	if name[0] != '.' && name[0]|0x20 != 'g' && name[0] < 0x80 {
 		return false
 	}
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
-			return -1
-		}
-		return r
-	}, name)
-	if i := strings.IndexByte(name, ':'); i >= 0 {
-		name = name[:i] // a stream of the file
-	}
-	name = strings.TrimRight(name, ". ")
-	if strings.EqualFold(name, ".git") {
-		return true
-	}
-	rest, ok := cutPrefixFold(name, "git~")
-	return ok && len(rest) == 1 && rest[0] >= '0' && rest[0] <= '9'
-}
-
-func cutPrefixFold(s, prefix string) (string, bool) {
-	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
-		return s, false
-	}
-	return s[len(prefix):], true
+	name = guarded(name)
+	// The short name that NTFS and FAT give to .git.
+	return strings.EqualFold(name, ".git") || len(name) == 5 && strings.EqualFold(name[:4], "git~") && name[4] >= '0' && name[4] <= '9'
 }

@@ -3,7 +3,14 @@ package workspace
 import (
 	"strings"
 
+	"localmcp/dodo/internal/ground/ignore"
 	"localmcp/internal/safefile"
+)
+
+// The bounds of ignore files (spec dodo-behaviour 4.2). A larger one is left out.
+const (
+	maxIgnoreFiles = 200
+	maxIgnoreBytes = 256 << 10
 )
 
 // usual reports whether an entry is of those that tools make and nobody reads: the built-in
@@ -21,32 +28,103 @@ func usual(name string, dir bool) bool {
 	return false
 }
 
-// rules are those of one ignore file. decided says that a pattern matched; the last one
-// counts.
-type rules interface {
-	Match(path string, dir bool) (ignored, decided bool)
+// excludeRules are patterns that can only leave out.
+func excludeRules(patterns []string) *ignore.Rules {
+	var b strings.Builder
+	for _, pattern := range patterns {
+		if pattern = literalStart(pattern); ignore.Check(pattern) == nil {
+			b.WriteString(pattern + "\n")
+		}
+	}
+	return ignore.Parse([]byte(b.String()), "")
 }
 
-// level is what holds in one directory: its own rules, and those of the ones above it.
+// ordinary is the ordinary layer as one listing or one walk sees it. One goroutine at a time
+// reads ignore files.
+type ordinary struct {
+	exclude *ignore.Rules // the owner's and the workspace's configuration
+	own     *ignore.Rules // .dodoignore in the root
+	left    int           // how many .gitignore may still be read
+}
+
+// level is what the ignore files say in one directory: its own, and those above it.
 type level struct {
 	above *level
-	rules rules
+	rules *ignore.Rules
 }
 
-// ignored is the ordinary layer for an entry whose directory is not ignored.
-func (t *Tree) ignored(l *level, p Path, name string, dir bool) bool {
+// levels reads what holds in a directory, without its own .gitignore.
+func (t *Tree) levels(p Path) (*ordinary, *level, error) {
+	o := &ordinary{exclude: t.exclude, left: 1 + maxIgnoreFiles}
+	var l *level
+	dir, err := t.root.OpenDir(".")
+	if err != nil {
+		return nil, nil, t.lookup(p, err)
+	}
+	defer func() { dir.Close() }()
+	o.own = readRules(dir, ".dodoignore", Path{})
+	at := Path{}
+	for name := range strings.SplitSeq(p.rel, "/") {
+		if name == "" {
+			break // p is the root
+		}
+		l = o.add(l, dir, at)
+		next, err := dir.Sub(name)
+		if err != nil {
+			return nil, nil, t.lookup(p, err)
+		}
+		dir.Close()
+		dir, at = next, at.Join(name)
+	}
+	return o, l, nil
+}
+
+// enter adds the rules of a directory whose entries are all.
+func (o *ordinary) enter(above *level, dir *safefile.Dir, p Path, all []safefile.Entry) *level {
+	for _, e := range all {
+		if e.Name == gitignore && e.Type == safefile.Regular {
+			return o.add(above, dir, p)
+		}
+	}
+	return above
+}
+
+const gitignore = ".gitignore"
+
+func (o *ordinary) add(above *level, dir *safefile.Dir, p Path) *level {
+	if o.left == 0 {
+		return above
+	}
+	rules := readRules(dir, gitignore, p)
+	if rules == nil {
+		return above
+	}
+	o.left--
+	return &level{above, rules}
+}
+
+// readRules reads an ignore file, which as for git is no link. One that cannot be read has
+// no rules: the layer hides what is of no interest, and protects nothing.
+func readRules(dir *safefile.Dir, name string, p Path) *ignore.Rules {
+	data, _, more, err := dir.Load(name, nil, maxIgnoreBytes)
+	if err != nil || more {
+		return nil
+	}
+	return ignore.Parse(data, p.rel)
+}
+
+// leavesOut judges an entry whose directory is not left out.
+func (o *ordinary) leavesOut(l *level, p Path, name string, dir bool) bool {
+	if ignored, _ := o.exclude.Match(p.rel, dir); ignored {
+		return true
+	}
+	if ignored, decided := o.own.Match(p.rel, dir); decided {
+		return ignored
+	}
 	for ; l != nil; l = l.above {
 		if ignored, decided := l.rules.Match(p.rel, dir); decided {
 			return ignored
 		}
 	}
 	return usual(name, dir)
-}
-
-// levels are the rules that hold in a directory, without those of its own ignore file.
-func (t *Tree) levels(p Path, ignored bool) (*level, error) { return nil, nil }
-
-// level adds the rules of a directory's own ignore file, if all, its entries, have one.
-func (t *Tree) level(above *level, d *safefile.Dir, p Path, all []safefile.Entry) *level {
-	return above
 }

@@ -25,7 +25,7 @@ func (t *Tree) Read(p Path, max int64) ([]byte, Info, error) {
 		}
 	}
 	return nil, Info{}, fault.New(contract.FileChanged, "the file is being written while it is read").
-		WithHint("try again in a moment").With("path", p.String()).Retry()
+		WithHint("try again in a moment").With("path", p.Shown()).Retry()
 }
 
 func (t *Tree) readOnce(p Path, max int64) (data []byte, in Info, again bool, err error) {
@@ -52,5 +52,5 @@ func (t *Tree) readOnce(p Path, max int64) (data []byte, in Info, again bool, er
 func tooLarge(p Path, size, max int64) error {
 	return fault.New(contract.FileTooLarge, "the file has %d bytes; at most %d are taken at once", size, max).
 		WithHint("read a part of it: lines, tailLines, or byteOffset with maxBytes").
-		With("path", p.String()).With("size", size).With("limit", max)
+		With("path", p.Shown()).With("size", size).With("limit", max)
 }

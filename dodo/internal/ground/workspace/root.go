@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/ignore"
 	"localmcp/internal/fault"
 	"localmcp/internal/safefile"
 )
@@ -42,6 +43,7 @@ type Tree struct {
 	id      Identity
 	maxFile int64
 	guard   guard
+	exclude *ignore.Rules
 }
 
 // broad are the names of directories directly below the file system's root that hold other
@@ -67,16 +69,35 @@ func Open(root string, o Options) (*Tree, error) {
 		r.Close()
 		return nil, rootFault(err)
 	}
-	t := &Tree{root: r, id: Identity{st.Dev, st.Ino}, maxFile: o.MaxFile}
+	t := &Tree{root: r, id: Identity{st.Dev, st.Ino}, maxFile: o.MaxFile, exclude: excludeRules(o.Exclude)}
 	if t.maxFile <= 0 {
 		t.maxFile = defaultMaxFile
 	}
-	t.guard, err = newGuard(real, o)
+	if t.guard, err = newGuard(real, o); err == nil {
+		err = t.real()
+	}
 	if err != nil {
 		r.Close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// real refuses a root of files that the kernel makes.
+func (t *Tree) real() error {
+	d, err := t.root.OpenDir(".")
+	if err != nil {
+		return rootFault(err)
+	}
+	defer d.Close()
+	made, err := d.KernelMade()
+	if err != nil {
+		return rootFault(err)
+	}
+	if made {
+		return kernelFault(Path{})
+	}
+	return nil
 }
 
 func resolveRoot(root string) (string, error) {

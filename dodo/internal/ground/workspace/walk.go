@@ -63,11 +63,7 @@ func (v *Visit) Open() (*File, error) {
 	if err != nil {
 		return nil, v.t.lookup(v.Path, err)
 	}
-	if err := v.t.regular(v.Path, in); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &File{File: f, Info: infoOf(in)}, nil
+	return v.t.admit(v.Path, f, in)
 }
 
 // Load reads the file into buf, which grows when it must, with the conditions of
@@ -84,6 +80,13 @@ func (v *Visit) Load(buf []byte, max int64) ([]byte, Info, error) {
 	if err := v.t.regular(v.Path, in); err != nil {
 		return buf[:0], Info{}, err
 	}
+	if in.Dev != v.t.id.Dev { // a file may be a mount of its own
+		f, err := v.Open()
+		if err != nil {
+			return buf[:0], Info{}, err
+		}
+		f.Close()
+	}
 	return data, infoOf(in), nil
 }
 
@@ -91,41 +94,37 @@ func (v *Visit) Load(buf []byte, max int64) ([]byte, Info, error) {
 // it is not visited; when it returns another error, the walk ends with that. With several
 // workers f is called by several goroutines at once; all have returned when Walk returns.
 func (t *Tree) Walk(ctx context.Context, o WalkOptions, f func(Visit) error) error {
-	w := &walker{t: t, ctx: ctx, f: f, ignored: o.Ignored}
+	w := &walker{t: t, ctx: ctx, f: f}
 	w.max = bound(o.MaxEntries, MaxWalkEntries)
 	w.depth = bound(o.MaxDepth, MaxWalkDepth)
-	parent, name, err := t.place(o.Start)
+	in, err := t.Stat(o.Start)
 	if err != nil {
 		return err
-	}
-	if parent != t.root {
-		defer parent.Close()
-	}
-	in, err := parent.Stat(name)
-	if err != nil {
-		return t.lookup(o.Start, err)
 	}
 	if in.Type != safefile.Directory {
-		if err := t.regular(o.Start, in); err != nil {
+		one, err := t.Open(o.Start)
+		if err != nil {
 			return err
 		}
-		d, err := parent.OpenDir(".")
+		one.Close()
+		d, err := t.openDir(o.Start.Parent())
 		if err != nil {
-			return t.lookup(o.Start, err)
+			return err
 		}
 		defer d.Close()
-		return f(Visit{Path: o.Start, Type: safefile.Regular, t: t, dir: d, name: name})
+		return f(Visit{Path: o.Start, Type: safefile.Regular, t: t, dir: d, name: o.Start.Base()})
 	}
-	d, err := parent.OpenDir(name)
+	d, err := t.openDir(o.Start)
 	if err != nil {
-		return t.lookup(o.Start, err)
-	}
-	rules, err := t.levels(o.Start, o.Ignored)
-	if err != nil {
-		d.Close()
 		return err
 	}
-	start := &node{dir: d, path: o.Start, rules: rules}
+	start := &node{dir: d, path: o.Start}
+	if !o.Ignored {
+		if w.ordinary, start.rules, err = t.levels(o.Start); err != nil {
+			d.Close()
+			return err
+		}
+	}
 	if o.Workers > 1 {
 		err = w.parallel(start, o.Workers)
 	} else {
@@ -146,14 +145,16 @@ func bound(n, most int) int {
 }
 
 type walker struct {
-	t       *Tree
-	ctx     context.Context // of one Walk, which ends before it returns
-	f       func(Visit) error
-	ignored bool
-	max     int
-	depth   int
-	seen    atomic.Int64
-	cut     atomic.Bool
+	t     *Tree
+	ctx   context.Context // of one Walk, which ends before it returns
+	f     func(Visit) error
+	max   int
+	depth int
+	seen  atomic.Int64
+	cut   atomic.Bool
+
+	mu       sync.Mutex // over reading ignore files
+	ordinary *ordinary  // nil when nothing is left out
 }
 
 // node is an open directory of a walk.
@@ -165,8 +166,15 @@ type node struct {
 	users atomic.Int32 // in parallel: who still needs dir
 }
 
+// item is an entry that is to be visited.
+type item struct {
+	path Path
+	name string
+	dir  bool
+}
+
 // list reads the entries of a directory that are to be visited.
-func (w *walker) list(n *node) ([]safefile.Entry, error) {
+func (w *walker) list(n *node) ([]item, error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -174,44 +182,48 @@ func (w *walker) list(n *node) ([]safefile.Entry, error) {
 	if err != nil {
 		return nil, w.t.lookup(n.path, err)
 	}
-	if !w.ignored {
-		n.rules = w.t.level(n.rules, n.dir, n.path, all)
+	if w.ordinary != nil {
+		w.mu.Lock()
+		n.rules = w.ordinary.enter(n.rules, n.dir, n.path, all)
+		w.mu.Unlock()
 	}
-	kept := all[:0]
-	for _, e := range all {
-		if w.t.visible(n.rules, n.path, e, w.ignored) {
-			kept = append(kept, e)
-		}
-	}
-	left := int64(w.max) - (w.seen.Add(int64(len(kept))) - int64(len(kept)))
-	slices.SortFunc(kept, func(a, b safefile.Entry) int { return strings.Compare(a.Name, b.Name) })
-	if left < int64(len(kept)) {
+	kept := w.t.visible(w.ordinary, n.rules, n.path, all)
+	if room := int64(w.max) - w.seen.Add(int64(len(kept))) + int64(len(kept)); room < int64(len(kept)) {
 		w.cut.Store(true)
-		kept = kept[:max(left, 0)]
+		kept = kept[:max(room, 0)]
 	}
 	return kept, nil
 }
 
-// visible reports whether callers see an entry of a directory they see.
-func (t *Tree) visible(l *level, dir Path, e safefile.Entry, ignored bool) bool {
-	if e.Type != safefile.Regular && e.Type != safefile.Directory {
-		return false
+// visible is what callers see of a directory they see, sorted by bytes.
+func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry) []item {
+	list := make([]item, 0, len(all))
+	for _, e := range all {
+		if e.Type != safefile.Regular && e.Type != safefile.Directory {
+			continue
+		}
+		i := item{dir.Join(e.Name), e.Name, e.Type == safefile.Directory}
+		if t.guard.judge(i.path, i.name, i.dir) == reachable && (o == nil || !o.leavesOut(l, i.path, i.name, i.dir)) {
+			list = append(list, i)
+		}
 	}
-	p := dir.Join(e.Name)
-	isDir := e.Type == safefile.Directory
-	return t.guard.closed(p, e.Name, isDir) == open && (ignored || !t.ignored(l, p, e.Name, isDir))
+	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.name, b.name) })
+	return list
 }
 
 // enter opens and visits a directory of n. It is nil when nothing in it is to be visited.
-func (w *walker) enter(n *node, name string) (*node, error) {
-	p := n.path.Join(name)
-	v := Visit{Path: p, Type: safefile.Directory, t: w.t, dir: n.dir, name: name}
-	d, err := n.dir.Sub(name)
+func (w *walker) enter(n *node, i item) (*node, error) {
+	v := Visit{Path: i.path, Type: safefile.Directory, t: w.t, dir: n.dir, name: i.name}
+	d, err := n.dir.Sub(i.name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safefile.ErrNotDirectory) {
 		return nil, nil // it went away, or became something else
 	}
+	if err == nil && w.t.foreign(d) {
+		d.Close()
+		return nil, nil
+	}
 	if err != nil {
-		v.Err = w.t.lookup(p, err)
+		v.Err = w.t.lookup(i.path, err)
 	}
 	err = w.f(v)
 	if v.Err == nil && (err != nil || n.depth+1 >= w.depth) {
@@ -226,7 +238,7 @@ func (w *walker) enter(n *node, name string) (*node, error) {
 	if err == fs.SkipDir {
 		err = nil
 	} else if err == nil && v.Err == nil {
-		return &node{dir: d, path: p, depth: n.depth + 1, rules: n.rules}, nil
+		return &node{dir: d, path: i.path, depth: n.depth + 1, rules: n.rules}, nil
 	}
 	return nil, err
 }
@@ -236,14 +248,14 @@ func (w *walker) ordered(n *node) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range list {
-		if e.Type == safefile.Regular {
-			if err := w.f(Visit{Path: n.path.Join(e.Name), Type: e.Type, t: w.t, dir: n.dir, name: e.Name}); err != nil {
+	for _, i := range list {
+		if !i.dir {
+			if err := w.file(n, i); err != nil {
 				return err
 			}
 			continue
 		}
-		sub, err := w.enter(n, e.Name)
+		sub, err := w.enter(n, i)
 		if err == nil && sub != nil {
 			err = w.ordered(sub)
 			sub.dir.Close()
@@ -255,11 +267,18 @@ func (w *walker) ordered(n *node) error {
 	return nil
 }
 
+func (w *walker) file(n *node, i item) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	return w.f(Visit{Path: i.path, Type: safefile.Regular, t: w.t, dir: n.dir, name: i.name})
+}
+
 // task is a part of a parallel walk: files of an open directory, or a directory in it.
 type task struct {
 	in    *node
-	files []safefile.Entry
-	sub   string // when files is nil
+	files []item
+	sub   item // when files is nil
 }
 
 // chunk is how many files of one directory a worker takes at once, so that a large
@@ -272,6 +291,7 @@ type pool struct {
 	tasks []task // a stack: few directories are open at once
 	busy  int
 	err   error
+	panic any // of a worker, for the goroutine that called Walk
 }
 
 func (w *walker) parallel(start *node, workers int) error {
@@ -293,6 +313,9 @@ func (w *walker) parallel(start *node, workers int) error {
 		})
 	}
 	wg.Wait()
+	if p.panic != nil {
+		panic(p.panic)
+	}
 	return p.err
 }
 
@@ -330,8 +353,19 @@ func (p *pool) failed() bool {
 	return p.err != nil
 }
 
+// errPanicked ends a walk whose function panicked.
+var errPanicked = errors.New("a visit panicked")
+
 func (w *walker) run(p *pool, t task) {
 	defer t.in.release()
+	defer func() {
+		if v := recover(); v != nil {
+			p.mu.Lock()
+			p.panic = v
+			p.mu.Unlock()
+			p.done(errPanicked)
+		}
+	}()
 	if p.failed() {
 		p.done(nil)
 		return
@@ -346,12 +380,8 @@ func (w *walker) run(p *pool, t task) {
 		w.split(p, sub)
 		return
 	}
-	for _, e := range t.files {
-		err := w.f(Visit{Path: t.in.path.Join(e.Name), Type: e.Type, t: w.t, dir: t.in.dir, name: e.Name})
-		if err == nil {
-			err = w.ctx.Err()
-		}
-		if err != nil {
+	for _, i := range t.files {
+		if err := w.file(t.in, i); err != nil {
 			p.done(err)
 			return
 		}
@@ -367,13 +397,13 @@ func (w *walker) split(p *pool, n *node) {
 		p.done(err)
 		return
 	}
-	var files []safefile.Entry
+	var files []item
 	var tasks []task
-	for _, e := range list {
-		if e.Type == safefile.Regular {
-			files = append(files, e)
+	for _, i := range list {
+		if i.dir {
+			tasks = append(tasks, task{in: n, sub: i})
 		} else {
-			tasks = append(tasks, task{in: n, sub: e.Name})
+			files = append(files, i)
 		}
 	}
 	for part := range slices.Chunk(files, chunk) {
@@ -402,35 +432,37 @@ type Entry struct {
 // ReadDir lists a directory, sorted by bytes: what callers may see of it, and with ignored
 // what the ordinary layer leaves out, too.
 func (t *Tree) ReadDir(p Path, ignored bool) ([]Entry, error) {
-	parent, name, err := t.place(p)
+	d, err := t.openDir(p)
 	if err != nil {
 		return nil, err
 	}
-	if parent != t.root {
-		defer parent.Close()
-	}
-	d, err := parent.OpenDir(name)
-	if err != nil {
-		return nil, t.lookup(p, err)
-	}
 	defer d.Close()
+	items, err := t.items(d, p, ignored)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Entry, len(items))
+	for i, it := range items {
+		list[i] = Entry{it.name, safefile.Regular}
+		if it.dir {
+			list[i].Type = safefile.Directory
+		}
+	}
+	return list, nil
+}
+
+// items is what callers see of one directory.
+func (t *Tree) items(d *safefile.Dir, p Path, ignored bool) ([]item, error) {
 	all, err := d.Entries()
 	if err != nil {
 		return nil, t.lookup(p, err)
 	}
-	rules, err := t.levels(p, ignored)
+	if ignored {
+		return t.visible(nil, nil, p, all), nil
+	}
+	o, rules, err := t.levels(p)
 	if err != nil {
 		return nil, err
 	}
-	if !ignored {
-		rules = t.level(rules, d, p, all)
-	}
-	list := []Entry{}
-	for _, e := range all {
-		if t.visible(rules, p, e, ignored) {
-			list = append(list, Entry{e.Name, e.Type})
-		}
-	}
-	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
+	return t.visible(o, o.enter(rules, d, p, all), p, all), nil
 }

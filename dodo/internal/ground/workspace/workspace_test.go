@@ -118,3 +118,9 @@ func TestDirPublishesAndExchanges(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+func sorted(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return list
+}
