@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"localmcp/dodo/internal/config"
@@ -14,6 +17,7 @@ import (
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/dodo/internal/host"
 	"localmcp/dodo/internal/plane/notes"
+	"localmcp/dodo/internal/plane/overview"
 	"localmcp/internal/fault"
 )
 
@@ -21,6 +25,7 @@ import (
 type installation struct {
 	dir    string
 	home   string
+	path   string // where programs are looked for
 	config config.Config
 	store  *state.Store
 }
@@ -39,7 +44,7 @@ func (p *program) install(ctx context.Context) (*installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &installation{dir: dir, home: p.env["HOME"], config: c, store: store}
+	in := &installation{dir: dir, home: p.env["HOME"], path: p.env["PATH"], config: c, store: store}
 	if err := mirrorAccess(ctx, dir, store); err != nil {
 		in.close(nil)
 		return nil, err
@@ -81,7 +86,7 @@ func (in *installation) serve(ctx context.Context, o opening) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := authority{store: in.store}
+	rules := s.rules()
 	s.host = host.New(active, host.Config{Authority: rules, Store: in.store, Open: func(ctx context.Context, p state.Project) (*host.Runtime, error) {
 		return s.open(ctx, p.Root, p.ID, false)
 	}})
@@ -90,6 +95,8 @@ func (in *installation) serve(ctx context.Context, o opening) (*served, error) {
 	go s.keepHouse(ctx)
 	return s, nil
 }
+
+func (in *installation) rules() authority { return authority{store: in.store} }
 
 // end waits for the calls that run and closes everything but the installation.
 func (s *served) end(ctx context.Context) error {
@@ -121,12 +128,20 @@ func (s *served) keepHouse(ctx context.Context) {
 
 // open opens a root as a workspace with all its services.
 func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*host.Runtime, error) {
-	tree, err := workspace.Open(root, workspace.Options{
+	o := workspace.Options{
 		Hidden: []string{s.dir}, SecretDeny: s.config.SecretDeny, SecretAllow: s.config.SecretAllow,
 		AllowUnsafe: unsafe, Home: s.home, MaxFile: int64(s.config.Limits.ReadFileBytes),
-	})
+	}
+	tree, err := workspace.Open(root, o)
 	if err != nil {
 		return nil, err
+	}
+	hints, note := s.hints(tree)
+	if o.Exclude = hints.Exclude; len(o.Exclude) > 0 {
+		_ = tree.Close()
+		if tree, err = workspace.Open(root, o); err != nil {
+			return nil, err
+		}
 	}
 	id, epoch := s.store.WorkspaceID(tree.Root()), contract.NewID(contract.PrefixBoot, 16)
 	dir := tree.Identity()
@@ -137,22 +152,91 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 	if replaced {
 		s.log.Warn("the directory is not the one it was: saved trust and clients' access were reset", "workspace", id)
 	}
-	return &host.Runtime{
-		ID: id, Epoch: epoch, Project: project, Tree: tree,
-		Ops:   operations(notes.New(s.store, id)),
-		Close: tree.Close,
-	}, nil
+	services := services{
+		files: workspace.NewService(tree, s.config.Limits, s),
+		notes: notes.New(s.store, id),
+		overview: overview.New(overview.Config{
+			Tree: tree, Store: s.store, Workspace: id, Epoch: epoch, Limits: s.limits, View: s, Projects: s.projects,
+			Standing: func(ctx context.Context) (contract.Trust, contract.AccessMode, error) {
+				return s.rules().standing(ctx, id)
+			},
+			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: "builtin", Note: note,
+		}),
+	}
+	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: tree.Close}, nil
+}
+
+// hints reads what the repository says about itself. note says why it is not used.
+func (s *served) hints(tree *workspace.Tree) (h config.Hints, note string) {
+	p, err := workspace.ParsePath(config.HintsName)
+	if err != nil {
+		return h, ""
+	}
+	data, _, err := tree.Read(p, config.MaxHints)
+	if errors.Is(err, contract.NotFound) {
+		return h, ""
+	}
+	if err == nil {
+		h, err = config.ParseHints(data)
+	}
+	if err != nil {
+		return config.Hints{}, config.HintsName + " is not used: " + fault.From(err).Error() + "."
+	}
+	return h, ""
+}
+
+// View gives a project for reading, once the host is there.
+func (s *served) View(ctx context.Context, p contract.Principal, id string) (workspace.View, error) {
+	return s.host.View(ctx, p, id)
+}
+
+// projects are those a caller may use.
+func (s *served) projects(ctx context.Context, p contract.Principal) ([]overview.Project, error) {
+	all, err := s.store.Projects(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var list []overview.Project
+	for _, r := range all {
+		st, err := s.rules().Standing(ctx, p, r.Workspace)
+		if err != nil {
+			return nil, err
+		}
+		if st.Scopes.Has(contract.ScopeRead) {
+			list = append(list, overview.Project{ProjectID: r.ID, DisplayName: r.Name, WorkspaceID: r.Workspace, Availability: string(r.Readiness())})
+		}
+	}
+	return list, nil
+}
+
+// services are everything that has operations, of one workspace.
+type services struct {
+	files    *workspace.Service
+	notes    *notes.Service
+	overview *overview.Service
+}
+
+// catalogue are the operations of the catalogue that exist. Nil services show theirs too.
+func (s services) catalogue() []contract.Op {
+	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.notes.Ops()))
+}
+
+// operations are those, and dodo_discover over them.
+func (s services) operations() []contract.Op {
+	ops := s.catalogue()
+	return append(ops, surface.Discover(ops))
+}
+
+// shownSurface counts the tools of each surface.
+func shownSurface(k surface.Kind) overview.Surface {
+	ops := services{}.catalogue()
+	count := func(k surface.Kind) int { return len(surface.Tools(k, ops, nil, "").Names()) }
+	return overview.Surface{Kind: string(k), Full: count(surface.Full), Compact: count(surface.Compact), Hybrid: count(surface.Hybrid)}
 }
 
 func closing(tree *workspace.Tree, err error) error {
 	_ = tree.Close()
 	return err
-}
-
-// operations are those of every service. Nil services show what they would have.
-func operations(n *notes.Service) []contract.Op {
-	ops := n.Ops()
-	return append(ops, surface.Discover(surface.Order(ops)))
 }
 
 // listed are the operations of the catalogue that exist.
@@ -174,6 +258,13 @@ func (a authority) Principal(_ context.Context, caller string) (contract.Princip
 	return contract.LocalOwner(), nil
 }
 
+// standing is how far callers are trusted on a workspace.
+func (a authority) standing(ctx context.Context, workspace string) (contract.Trust, contract.AccessMode, error) {
+	now, err := a.store.Authority(ctx, workspace, "")
+	return policy.Trust(now.Trust, now.AccessMode, false), now.AccessMode, err
+}
+
+// Standing is what the owner granted.
 func (a authority) Standing(ctx context.Context, p contract.Principal, workspace string) (gate.Standing, error) {
 	now, err := a.store.Authority(ctx, workspace, p.ClientID)
 	if err != nil {

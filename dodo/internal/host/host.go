@@ -252,3 +252,43 @@ func (h *Host) End(ctx context.Context) error {
 	h.others = nil
 	return errors.Join(errs...)
 }
+
+var _ workspace.Projects = (*Host)(nil)
+
+// View gives another project for reading, for as long as the call that ctx belongs to. Ids
+// that are not registered and projects without access look the same.
+func (h *Host) View(ctx context.Context, p contract.Principal, id string) (workspace.View, error) {
+	record, err := h.Store.Project(ctx, id)
+	if err != nil && !errors.Is(err, contract.NotFound) {
+		return workspace.View{}, err
+	}
+	r, release, err := h.lease(ctx, p, id)
+	switch code := fault.From(err); {
+	case err == nil:
+	case code.Code == contract.WorkspaceAccessRequired, code.Code == contract.NotFound, code.Code == contract.Forbidden:
+		return workspace.View{}, fault.New(contract.Forbidden, "that project is not one this client may read").
+			WithHint("project_overview lists the projects you may use.")
+	case code.Code == contract.PathDenied:
+		return workspace.View{}, fault.Wrap(contract.NotFound, err, "the project cannot be reached now: %s", code.Error()).WithHint("%s", code.Hint).Retry()
+	default:
+		return workspace.View{}, err
+	}
+	context.AfterFunc(ctx, release)
+	s, err := h.Authority.Standing(ctx, p, r.ID)
+	if err != nil {
+		return workspace.View{}, err
+	}
+	if !s.Scopes.Has(contract.ScopeRead) {
+		return workspace.View{}, fault.New(contract.Forbidden, "that project is not one this client may read").
+			WithHint("project_overview lists the projects you may use.")
+	}
+	source, err := contract.Digest([]any{record.ID, r.ID, r.Epoch, record.Dev, record.Ino})
+	if err != nil {
+		return workspace.View{}, err
+	}
+	return workspace.View{Tree: r.Tree, Project: workspace.Project{
+		SourceHash: source,
+		ProjectID: record.ID, DisplayName: record.Name, WorkspaceID: r.ID, WorkspaceEpoch: r.Epoch,
+		Availability: string(state.Ready), Available: true, StatusText: "ready", ReadOnly: true,
+	}}, nil
+}
