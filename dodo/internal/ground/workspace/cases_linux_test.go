@@ -27,21 +27,6 @@ import (
 
 // The attack cases on files, by their numbers in the design of the sandbox.
 
-func refused(t testing.TB, err error, code fault.Code) {
-	t.Helper()
-	if !errors.Is(err, code) {
-		t.Errorf("got %v, want %s", err, code)
-		return
-	}
-	f := fault.From(err)
-	if f.Hint == "" {
-		t.Errorf("%v has no hint", err)
-	}
-	if strings.Contains(f.Msg+f.Hint, os.TempDir()) {
-		t.Errorf("%q shows a path of the machine", f.Msg+f.Hint)
-	}
-}
-
 // everyWay uses a path in each way a tool can, and expects each to be refused with one of
 // the codes.
 func everyWay(t *testing.T, tr *Tree, p Path, codes ...fault.Code) {

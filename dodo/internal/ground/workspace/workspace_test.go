@@ -2,14 +2,18 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"localmcp/internal/fault"
 )
 
 // files makes a directory tree: names that end in "/" are directories.
@@ -123,4 +127,19 @@ func sorted(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return list
+}
+
+func refused(t testing.TB, err error, code fault.Code) {
+	t.Helper()
+	if !errors.Is(err, code) {
+		t.Errorf("got %v, want %s", err, code)
+		return
+	}
+	f := fault.From(err)
+	if f.Hint == "" {
+		t.Errorf("%v has no hint", err)
+	}
+	if strings.Contains(f.Msg+f.Hint, os.TempDir()) {
+		t.Errorf("%q shows a path of the machine", f.Msg+f.Hint)
+	}
 }
