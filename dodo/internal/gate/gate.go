@@ -82,6 +82,8 @@ type Request struct {
 func (g *Gate) Run(ctx context.Context, r Request) *contract.Reply {
 	c := &call{Gate: g, Request: r, begun: g.Now(), id: contract.NewID("req", 16)}
 	defer c.release()
+	ctx, end := context.WithCancel(ctx) // what lasts as long as the call, such as a view, ends with it
+	defer end()
 	result, err := c.run(ctx)
 	reply := c.reply(result, err)
 	if err := c.record(reply); err != nil {

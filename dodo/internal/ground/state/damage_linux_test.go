@@ -19,8 +19,6 @@ import (
 	"localmcp/internal/testenv"
 )
 
-func isCode(err error, code error) bool { return errors.Is(err, code) }
-
 // tamper changes the database as somebody with a SQLite shell would.
 func tamper(t testing.TB, dir, statement string) {
 	t.Helper()

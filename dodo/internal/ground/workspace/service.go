@@ -30,7 +30,7 @@ func (s *Service) Ops() []contract.Op {
 // Projects reaches other workspaces of the owner for reading.
 type Projects interface {
 	// View gives a project the caller may read: FORBIDDEN for any other id, known or not,
-	// NOT_FOUND for one that cannot be reached now.
+	// NOT_FOUND for one that cannot be reached now. The view lasts until ctx ends.
 	View(ctx context.Context, caller contract.Principal, id string) (View, error)
 }
 
