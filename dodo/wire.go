@@ -45,7 +45,7 @@ func (p *program) install(ctx context.Context) (*installation, error) {
 		return nil, err
 	}
 	in := &installation{dir: dir, home: p.env["HOME"], path: p.env["PATH"], config: c, store: store}
-	if err := store.SetAccessMode(ctx, c.AccessMode); err != nil {
+	if err := mirrorAccess(ctx, dir, store); err != nil {
 		in.close(nil)
 		return nil, err
 	}
