@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -82,17 +83,28 @@ func refused(err error, format string, args ...any) *fault.Error {
 	return f
 }
 
-// everyThread gives the outcome of a system call that [syscall.AllThreadsSyscall] made on
-// every thread there is; threads that are made later inherit what it set.
-func everyThread(_, _ uintptr, errno syscall.Errno) error {
-	switch errno {
+// everyThread gives the outcome of a system call that set makes on every thread there is
+// by [syscall.AllThreadsSyscall]; threads that are made later inherit what it did.
+//
+// The runtime stops the world for such a call, and its monitor goes to sleep when it sees
+// that. Woken up again it looks around every few microseconds, which costs a short command
+// more CPU time than its whole confinement. A timer that is due by then keeps the monitor
+// as calm as it was.
+func everyThread(set func() (r1, r2 uintptr, errno syscall.Errno)) error {
+	due := time.AfterFunc(soon, func() {})
+	defer due.Stop()
+	switch _, _, errno := set(); errno {
 	case 0:
 		return nil
 	case unix.ENOTSUP:
 		return errCgo
+	default:
+		return errno
 	}
-	return errno
 }
+
+// soon is after the world stops, where nothing runs a timer, and before it starts again.
+const soon = 30 * time.Microsecond
 
 // closeInherited closes every descriptor above 2 that came from who started the
 // program. The program's own are close-on-exec from their birth, and no such descriptor
