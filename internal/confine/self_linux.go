@@ -2,7 +2,6 @@ package confine
 
 import (
 	"errors"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -110,12 +109,7 @@ const soon = 30 * time.Microsecond
 // program. The program's own are close-on-exec from their birth, and no such descriptor
 // comes through an exec: what lacks the flag was inherited.
 func closeInherited(keep []int) error {
-	dir, err := os.Open("/proc/self/fd")
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
+	names, err := descriptors()
 	if err != nil {
 		return err
 	}
@@ -135,6 +129,24 @@ func closeInherited(keep []int) error {
 		unix.Close(fd)
 	}
 	return nil
+}
+
+// descriptors lists what is open, and the one it looks with: without package os, which
+// would first try whether the poller takes it.
+func descriptors() ([]string, error) {
+	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	var names []string
+	for buf := make([]byte, 4096); ; {
+		n, err := unix.ReadDirent(dir, buf)
+		if err != nil || n <= 0 {
+			return names, err
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
 }
 
 // hideMemory keeps what the process has read out of core files and out of reach of other
