@@ -20,10 +20,8 @@ func (p *program) installCommand() *cobra.Command {
 			"client's own command. An older version is replaced; what is in order is left alone. Nothing that\n"+
 			"mooncite did not make is replaced: another server, package or command of the name is refused.",
 		func(ctx context.Context, i *install.Installer, places source.Places) (install.Result, error) {
-			if engine.Present(places) { // another program's is refused before anything is made
-				if err := engine.Prepare(places); err != nil {
-					return install.Result{}, err
-				}
+			if err := ownState(places); err != nil { // before anything is made
+				return install.Result{}, err
 			}
 			r, err := i.Install(ctx)
 			if dir := filepath.Dir(i.Places.Launcher); err == nil && !slices.Contains(filepath.SplitList(p.env["PATH"]), dir) {
