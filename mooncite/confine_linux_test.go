@@ -489,6 +489,17 @@ func TestOldKernel(t *testing.T) {
 			if want.Level == "full" && s.status != 0 || want.Level != "full" && (s.status != exitConfinement || !strings.Contains(s.stderr, "--strict")) || s.stdout != "" {
 				t.Errorf("%s: serve --strict: status %d, %s%s", profile, s.status, s.stdout, s.stderr)
 			}
+			if want.Level == "full" {
+				continue
+			}
+			// What is refused has opened no history: nothing was made to keep it in.
+			fresh := w.Path("state-" + profile)
+			strict := w.with(&oldkernel).command(t.Context(), profile, w.path, "serve", "--strict")
+			strict.Env = append(strict.Env, "MOONCITE_STATE_DIR="+fresh)
+			finish(t, strict)
+			if names, err := os.ReadDir(fresh); err != nil || len(names) != 1 {
+				t.Errorf("%s: serve --strict made %v (%v)", profile, names, err)
+			}
 		}
 	})
 }
