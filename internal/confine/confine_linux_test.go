@@ -469,12 +469,15 @@ func TestKilledWorker(t *testing.T) {
 	})
 }
 
-// A supervisor that is told to end takes its worker along.
+// A supervisor that is told to end takes its worker along, also one that just wanted
+// another in its place.
 func TestStoppedSupervisor(t *testing.T) {
 	eachUser(t, func(t *testing.T, p *place) {
-		_, status, took := p.supervise("stop")
-		if status != 0 || took > 2*time.Second {
-			t.Errorf("status %d after %v", status, took)
+		for _, how := range []string{"stop", "stop and again"} {
+			out, status, took := p.supervise(how)
+			if status != 0 || took > 2*time.Second || strings.Count(out, "letter") != 1 {
+				t.Errorf("%s: status %d after %v\n%s", how, status, took, out)
+			}
 		}
 	})
 }

@@ -54,8 +54,11 @@ func Supervise(ctx context.Context, args []string) (int, error) {
 	watching.Go(func() { watchParent(ctx, cancel) })
 	for {
 		status, err := runWorker(ctx, args, letter)
-		if err != nil || status != Again || ctx.Err() != nil {
+		switch {
+		case err != nil || status != Again:
 			return status, err
+		case ctx.Err() != nil:
+			return 0, nil // there is nothing to go on with
 		}
 	}
 }

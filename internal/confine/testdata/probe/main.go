@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -212,7 +213,7 @@ func supervise(args []string) {
 	_, err := confine.Self(confine.Policy{Supervisor: true})
 	fail(err)
 	ctx, cancel := context.WithCancel(context.Background())
-	if args[0] == "stop" {
+	if strings.HasPrefix(args[0], "stop") {
 		time.AfterFunc(300*time.Millisecond, cancel)
 	}
 	status, err := confine.Supervise(ctx, append([]string{"probe", "worker"}, args...))
@@ -236,6 +237,11 @@ func work(how string) {
 			os.Exit(confine.Again)
 		}
 		os.Exit(7)
+	case "stop and again": // is told to end while it hands over
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGTERM)
+		<-told
+		os.Exit(confine.Again)
 	case "die":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
