@@ -9,6 +9,7 @@ import (
 
 	"localmcp/internal/cli"
 	"localmcp/internal/confine"
+	"localmcp/internal/mcpserve"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/source"
 )
@@ -43,6 +44,8 @@ func (p *program) serveCommand() *cobra.Command {
 func (p *program) supervise(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
+	ctx, unwatch := mcpserve.UntilOrphaned(ctx)
+	defer unwatch()
 	places, err := source.PlacesOf(p.env)
 	if err != nil {
 		return err
