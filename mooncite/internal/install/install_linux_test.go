@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"localmcp/internal/fault"
 	"localmcp/internal/privdir"
@@ -538,6 +539,73 @@ func TestInterrupted(t *testing.T) {
 	if after := w.rest(); after != before {
 		t.Errorf("it left\n%s\nbefore there was\n%s", after, before)
 	}
+}
+
+// An interrupt that comes while the clients are asked for the first time is one too: that
+// they do not answer any more does not mean that they are not there.
+func TestInterruptedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	before := w.rest()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := w.installer("1.0.0").Install(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %+v, %v", r, err)
+	}
+	w.gone()
+	if after := w.rest(); after != before {
+		t.Errorf("it left\n%s\nbefore there was\n%s", after, before)
+	}
+	w.ok("install", "1.0.0", install.Installed)
+	for _, verb := range []string{"install", "disable", "uninstall"} {
+		if r, err := calls[verb](w.installer("1.1.0"), ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, interrupted: %+v, %v", verb, r, err)
+		}
+		w.whole("1.0.0")
+	}
+}
+
+// Another install, which begins and ends while this one asks the clients, is not taken back
+// by this one.
+func TestInstalledMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	real, err := filepath.Abs("testdata/clients/claude")
+	must(t, err)
+	// The first question is answered late, and what is there is not added again.
+	slow := w.Path("slow/claude")
+	must(t, os.Mkdir(filepath.Dir(slow), 0o700))
+	testenv.Executable(t, slow, []byte(`#!/bin/sh
+case "$2" in
+get) if rm "$HOME/slow/once" 2>/dev/null; then
+	said=$('`+real+`' "$@" 2>&1); status=$?
+	touch "$HOME/slow/waiting"
+	until [ -f "$HOME/slow/go" ]; do sleep 0.01; done
+	echo "$said" >&2; exit $status
+fi ;;
+add) [ ! -f "$HOME/.claude.json.mooncite" ] || { echo "MCP server mooncite already exists in user config" >&2; exit 1; } ;;
+esac
+exec '`+real+`' "$@"
+`))
+	w.Set("MOONCITE_CLAUDE_COMMAND", slow)
+	w.Write(t, "slow/once", "")
+	i := w.installer("1.0.0")
+	done := make(chan error)
+	go func() {
+		_, err := i.Install(t.Context())
+		done <- err
+	}()
+	for {
+		if _, err := os.Stat(w.Path("slow/waiting")); err == nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	_, other := w.installer("1.0.0").Install(t.Context())
+	w.Write(t, "slow/go", "")
+	mine := <-done
+	if mine != nil && other != nil {
+		t.Errorf("%v, %v", mine, other)
+	}
+	w.whole("1.0.0")
 }
 
 // A process that is killed at any step leaves what the next call can end, forward and
