@@ -183,6 +183,12 @@ func (c *change) install(ctx context.Context) (Result, error) {
 	if err := sweep(c.dir); err != nil {
 		return Result{}, err
 	}
+	if c.before, err = c.ask(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := refuseConflicts(c.before); err != nil {
+		return Result{}, err
+	}
 	now, err := inspect(c.dir, c.rec)
 	if err != nil {
 		return Result{}, err
@@ -191,12 +197,6 @@ func (c *change) install(ctx context.Context) (Result, error) {
 	if older(c.o.Version, now.version) {
 		return Result{}, fault.New(evidence.CodeInstall, "version %s is installed, which is newer than this one, %s", evidence.Visible(now.version), c.o.Version).
 			WithHint("use the newer one, or take it out first with `mooncite uninstall`; histories and the index stay")
-	}
-	if c.before, err = c.ask(ctx); err != nil {
-		return Result{}, err
-	}
-	if err := refuseConflicts(c.before); err != nil {
-		return Result{}, err
 	}
 	if r.Outcome, err = c.place(now); err != nil {
 		return Result{}, err

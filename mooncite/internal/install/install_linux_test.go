@@ -369,6 +369,25 @@ func TestForeignFileInThePackage(t *testing.T) {
 	w.refused("uninstall", "1.0.0", privdir.Unsafe, "second name")
 }
 
+// So does what comes into the package while the clients are told to forget it.
+func TestForeignFileComesMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.ok("install", "1.0.0", install.Installed)
+	real, err := filepath.Abs("testdata/clients/claude")
+	must(t, err)
+	name := w.Path(".local/share/mooncite/package/notes.txt")
+	busy := w.Path("busy")
+	testenv.Executable(t, busy, []byte("#!/bin/sh\n[ \"$2\" != remove ] || echo mine >'"+name+"'\nexec '"+real+"' \"$@\"\n"))
+	w.Set("MOONCITE_CLAUDE_COMMAND", busy)
+	w.refused("uninstall", "1.0.0", evidence.CodeInstall, "did not put there")
+	if data, err := os.ReadFile(name); err != nil || string(data) != "mine\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	must(t, os.Remove(name))
+	w.ok("uninstall", "1.0.0", install.Uninstalled)
+	w.gone()
+}
+
 // A file of ours that was changed or is missing is put in order.
 func TestRepair(t *testing.T) {
 	t.Parallel()

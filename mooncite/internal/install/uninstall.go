@@ -32,6 +32,9 @@ func (i *Installer) Uninstall(ctx context.Context) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
+		if _, err := inspect(dir, rec); err != nil { // once more: that took a while
+			return Result{}, err
+		}
 		if rec.Launcher {
 			if err := i.Places.removeLauncher(); err != nil {
 				return Result{}, err
