@@ -173,7 +173,8 @@ const pid = Number(readFileSync(process.argv[2], "utf8").trim());
 process.kill(pid, "SIGKILL");
 const lives = () => { try { return process.kill(pid, 0); } catch { return false; } };
 while (lives()) await new Promise((resolve) => setTimeout(resolve, 20));
-assert.equal((await call("mooncite_recall", { query: "ECONNRESET" })).details.outcome, "matches", "a new one takes the place of a server that died");
+const after = await Promise.all([1, 2, 3].map(() => call("mooncite_recall", { query: "ECONNRESET" })));
+for (const each of after) assert.equal(each.details.outcome, "matches", "one new server takes the place of one that died");
 
 await handlers.session_shutdown({}, ctx);
 await handlers.session_shutdown({}, ctx);

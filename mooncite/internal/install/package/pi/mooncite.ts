@@ -121,10 +121,13 @@ class Server {
 export default function mooncite(pi: ExtensionAPI): void {
 	let running: Promise<Server> | undefined;
 
-	// The server that runs, or a new one when there is none or it has ended.
+	// The server that runs, or a new one when there is none or it has ended. Several calls
+	// may ask at once.
 	async function server(): Promise<Server> {
-		const known = await running?.catch(() => undefined);
+		const asked = running;
+		const known = await asked?.catch(() => undefined);
 		if (known && !known.ended) return known;
+		if (running !== asked) return server(); // another call has started one
 		const fresh = new Server();
 		running = fresh.open().then(() => fresh);
 		return running;
