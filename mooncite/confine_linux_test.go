@@ -175,7 +175,7 @@ func TestCase82Threads(t *testing.T) {
 	t.Parallel()
 	eachUser(t, func(t *testing.T, w *world) {
 		r := w.probe().Report
-		if r.Count < 100 || r.Blocked != 100 {
+		if r.Count < 100 || r.Blocked != 100 { // the report counted them
 			t.Errorf("%d threads, %d blocked", r.Count, r.Blocked)
 		}
 		const none = "0000000000000000"
@@ -220,28 +220,43 @@ func TestCase83SQLite(t *testing.T) {
 	})
 }
 
-// A database of another program in a root is none of the five histories: it is not
-// opened, not locked, and nothing of it is found.
+// A database of another program in a root is none of the five histories, in whatever state
+// it is: open with a log, with a log that was left behind, closed. It is not opened, not
+// locked, and nothing of it is found; under a name that histories have it is a damaged one.
 func TestCase84ForeignDatabases(t *testing.T) {
 	t.Parallel()
 	w := sampleWorld(t)
 	dir := filepath.Dir(w.source())
-	live := filepath.Join(dir, "live.jsonl.sqlite")
-	db, err := sql.Open("sqlite", live+"?_pragma=journal_mode(wal)")
-	if err != nil {
+	files := decode[engine.StatusOut](t, w.must(0, "status", "--json").stdout).SourceFilesByOrigin.Codex
+	open := func(name string) *sql.DB {
+		t.Helper()
+		db, err := sql.Open("sqlite", filepath.Join(dir, name)+"?_pragma=journal_mode(wal)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []string{"CREATE TABLE t (x)", "INSERT INTO t VALUES ('zanzibar telegram')"} {
+			if _, err := db.Exec(q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return db
+	}
+	live := open("live.sqlite")
+	defer live.Close()
+	if err := open("closed.sqlite").Close(); err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	for _, q := range []string{"CREATE TABLE t (x)", "INSERT INTO t VALUES ('zanzibar telegram')"} {
-		if _, err := db.Exec(q); err != nil {
+	for to, from := range map[string]string{
+		"left.sqlite": "live.sqlite", "left.sqlite-wal": "live.sqlite-wal",
+		"one.jsonl": "live.sqlite", "one.jsonl-wal": "live.sqlite-wal", "log.jsonl": "live.sqlite-wal", "closed.jsonl": "closed.sqlite",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, to), []byte(read(t, filepath.Join(dir, from))), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// One that is open with a log, one with a log that was left behind, one under a name
-	// that histories have.
-	for to, from := range map[string]string{"left.sqlite": "", "left.sqlite-wal": "-wal", "plain.jsonl": "-wal"} {
-		if err := os.WriteFile(filepath.Join(dir, to), []byte(read(t, live+from)), 0o600); err != nil {
-			t.Fatal(err)
+	for _, name := range []string{"closed.sqlite-wal", "left.sqlite-shm"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Fatalf("%s is there, so the state is another than meant", name)
 		}
 	}
 	before := testenv.Fingerprint(t, dir)
@@ -250,6 +265,11 @@ func TestCase84ForeignDatabases(t *testing.T) {
 	}
 	if out := w.recall("zanzibar telegram"); len(out.Candidates) > 0 {
 		t.Errorf("%s", out.Text())
+	}
+	// Those under a history's name were looked at, and no other.
+	st := decode[engine.StatusOut](t, w.run("status", "--json").stdout)
+	if got := st.SourceFilesByOrigin.Codex - files; got != 3 || st.Malformed == 0 {
+		t.Errorf("%d files more, %s", got, st.Text())
 	}
 	if after := testenv.Fingerprint(t, dir); after != before {
 		t.Errorf("changed:\n%s\n%s", before, after)
@@ -504,6 +524,9 @@ func TestOldKernel(t *testing.T) {
 	})
 }
 
+// anEvidence is an evidence id that nothing has.
+var anEvidence = "mooncite:codex:" + strings.Repeat(strings.Repeat("0", 24)+":", 3) + "0"
+
 // Without seccomp nothing is read, and the reason is said. A kernel that only says that
 // it confines is found out by the trial.
 func TestConfinementFails(t *testing.T) {
@@ -514,7 +537,8 @@ func TestConfinementFails(t *testing.T) {
 			"empty-seccomp":  "was not denied",
 			"empty-landlock": "reading a file outside was not denied",
 		} {
-			for _, args := range [][]string{{"serve"}, {"recall", "ECONNRESET"}, {"rebuild"}, {"status"}, {"source", "list"}} {
+			for _, args := range [][]string{{"serve"}, {"recall", "ECONNRESET"}, {"inspect", anEvidence}, {"forget", "--evidence", anEvidence, "--yes"},
+				{"rebuild"}, {"status"}, {"source", "list"}} {
 				r := w.under(profile, args...)
 				if r.status != exitConfinement || r.stdout != "" || !strings.Contains(r.stderr, why) {
 					t.Errorf("%s: %v: status %d, %s%s", profile, args, r.status, r.stdout, r.stderr)
