@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -121,6 +122,27 @@ func TestPiExtensionWithoutProgram(t *testing.T) {
 	c.Env, c.Dir = w.Environ(), dir
 	if r := finish(t, c); r.status != 0 || r.stdout != "mooncite: mooncite could not be started\n" {
 		t.Errorf("the session ends with %d\n%s\n%s", r.status, r.stdout, r.stderr)
+	}
+}
+
+// A server that refuses to start is heard.
+func TestPiExtensionSaysWhy(t *testing.T) {
+	node := mcptest.Node(t)
+	w := newWorld(t)
+	dir := extensionAlone(t)
+	script := filepath.Join(dir, "session.mjs")
+	if err := errors.Join(os.WriteFile(script, []byte(piAlone), 0o600), os.Mkdir(filepath.Join(dir, "bin"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Executable(t, filepath.Join(dir, "bin/mooncite"), []byte("#!/bin/sh\nprintf 'mooncite: this kernel cannot\\n  use another\\n' >&2\nexit 78\n"))
+	for range rounds(t, 5) { // what is written to it, what it says and its end come in any order
+		ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
+		c := exec.CommandContext(ctx, node, script)
+		c.Env, c.Dir = w.Environ(), dir
+		if r := finish(t, c); r.status != 0 || r.stdout != "mooncite: mooncite has ended: this kernel cannot\n  use another\n" {
+			t.Errorf("the session ends with %d\n%s\n%s", r.status, r.stdout, r.stderr)
+		}
+		cancel()
 	}
 }
 
