@@ -67,12 +67,13 @@ func (p *program) lifecycle(use, short, long string, do func(context.Context, *i
 			if err != nil {
 				return err
 			}
-			if use == "install" || len(r.Registrations) > 0 && engine.Present(places) {
-				if err := engine.SaveRegistrations(places, registrations(r.Registrations), time.Now()); err != nil {
-					return err
-				}
+			if err := p.answer(asJSON, r); err != nil { // it is done, whatever comes
+				return err
 			}
-			return p.answer(asJSON, r)
+			if use == "install" || len(r.Registrations) > 0 && engine.Present(places) {
+				return engine.SaveRegistrations(places, registrations(r.Registrations), time.Now())
+			}
+			return nil
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
