@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -699,6 +700,38 @@ func TestRecordIsWrittenFirst(t *testing.T) {
 		w.ok("uninstall", "1.0.0", install.Uninstalled)
 		w.gone()
 		return
+	}
+}
+
+// A package is on the disk with every directory before it is put in force: what is in force
+// is whole, also after the power failed.
+func TestPackageIsFlushed(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("there is no strace here")
+	}
+	if out, err := exec.Command(strace, "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		t.Skipf("strace does not work here: %v %s", err, out)
+	}
+	w := newWorld(t)
+	exe, err := os.Executable()
+	must(t, err)
+	log := w.Path("tmp/calls")
+	c := exec.Command(strace, "-f", "-q", "-y", "-e", "trace=fsync,renameat2", "-o", log, exe)
+	c.Env = append(w.Environ(), dieAt+"=1000", dieVersion+"=1.0.0", dieVerb+"=install")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	data, err := os.ReadFile(log)
+	must(t, err)
+	before, _, ok := strings.Cut(string(data), `, "package", RENAME_NOREPLACE`)
+	if !ok {
+		t.Fatalf("the package was not put in force:\n%s", data)
+	}
+	for _, dir := range []string{"", "/bin", "/pi", "/skills", "/skills/mooncite"} {
+		if !regexp.MustCompile(`fsync\(\d+<[^>]*/stage-[A-Z0-9]+` + dir + `>`).MatchString(before) {
+			t.Errorf("%q of the package was not flushed", dir)
+		}
 	}
 }
 

@@ -149,7 +149,21 @@ func stage(dir *safefile.Root, version string, files map[string][]byte) (string,
 	if err := put(manifestRel, indented(m), 0o600); err != nil {
 		return name, unwritable(err)
 	}
+	for _, d := range m.directories() { // those that hold no file were not flushed with one
+		if err := flush(filepath.Join(at, d)); err != nil {
+			return name, unwritable(err)
+		}
+	}
 	return name, nil
+}
+
+// flush puts a directory's names on the disk.
+func flush(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // sweep removes what a crash left: packages that were never or are no longer in force.
