@@ -250,7 +250,11 @@ func TestCase84ForeignDatabases(t *testing.T) {
 		"left.sqlite": "live.sqlite", "left.sqlite-wal": "live.sqlite-wal",
 		"one.jsonl": "live.sqlite", "one.jsonl-wal": "live.sqlite-wal", "log.jsonl": "live.sqlite-wal", "closed.jsonl": "closed.sqlite",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, to), []byte(read(t, filepath.Join(dir, from))), 0o600); err != nil {
+		data := read(t, filepath.Join(dir, from))
+		if strings.HasSuffix(to, ".jsonl") {
+			data += "\n" // what has no end yet is not looked at
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -268,7 +272,7 @@ func TestCase84ForeignDatabases(t *testing.T) {
 	}
 	// Those under a history's name were looked at, and no other.
 	st := decode[engine.StatusOut](t, w.run("status", "--json").stdout)
-	if got := st.SourceFilesByOrigin.Codex - files; got != 3 || st.Malformed == 0 {
+	if got := st.SourceFilesByOrigin.Codex - files; got != 3 || st.Malformed < 3 {
 		t.Errorf("%d files more, %s", got, st.Text())
 	}
 	if after := testenv.Fingerprint(t, dir); after != before {
