@@ -531,6 +531,33 @@ func TestOldKernel(t *testing.T) {
 // anEvidence is an evidence id that nothing has.
 var anEvidence = "mooncite:codex:" + strings.Repeat(strings.Repeat("0", 24)+":", 3) + "0"
 
+// A home that may be read, because it is the state directory or leads into a root, is no
+// sign that the confinement fails.
+func TestReadableHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, dir := range []string{"both", "root/home", "config"} {
+		if err := os.MkdirAll(w.Path(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(w.Path("root/home"), w.Path("link")); err != nil {
+		t.Fatal(err)
+	}
+	w.Set("HOME", w.Path("both"))
+	w.Set("MOONCITE_STATE_DIR", w.Path("both"))
+	if r := w.run("recall", "anything"); r.status != exitInconclusive {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+	w.Set("XDG_CONFIG_HOME", w.Path("config"))
+	w.Set("MOONCITE_STATE_DIR", w.Path("state"))
+	w.Set("HOME", w.Path("link"))
+	w.must(0, "source", "add", "claude-code", w.Path("root"))
+	if r := w.run("recall", "anything"); r.status != exitInconclusive {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+}
+
 // Without seccomp nothing is read, and the reason is said. A kernel that only says that
 // it confines is found out by the trial.
 func TestConfinementFails(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -62,8 +63,12 @@ func (p *program) enough(g *guard) error {
 // trial is what must be out of reach: what everybody has, and what is in no root.
 func (g *guard) trial(home string) confine.Trial {
 	t := confine.Trial{}
+	reach := []string{g.places.StateDir}
+	for dir := range g.state.Held {
+		reach = append(reach, end(dir))
+	}
 	for _, path := range []string{"/", "/etc/passwd", home} {
-		if !g.reaches(path) {
+		if to := end(path); !slices.ContainsFunc(reach, func(dir string) bool { return below(to, dir) }) {
 			t.Outside = append(t.Outside, path)
 		}
 	}
@@ -75,14 +80,16 @@ func (g *guard) trial(home string) confine.Trial {
 	return t
 }
 
-// reaches reports whether a path lies in what may be read.
-func (g *guard) reaches(path string) bool {
-	for dir := range g.state.Held {
-		if path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
-			return true
-		}
+// end is where a path leads.
+func end(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
 	}
-	return false
+	return path
+}
+
+func below(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // stale reports whether the roots are others than those the process may read: one came,
