@@ -256,6 +256,7 @@ func TestDenied(t *testing.T) {
 			"net.Dial tcp": filtered, "net.Dial udp": filtered, "net.Dial unix": filtered, "net.Listen": filtered, "exec": filtered,
 			"chmod": filtered, "chtimes": filtered, "truncate": filtered, "link": filtered,
 			"rename": refused, "remove": refused, "write": refused, "create": refused,
+			"dumpable": "0 0", "core": "0 0 bytes",
 			"state": permitted, "mkdir in state": filtered, "symlink in state": filtered,
 		} {
 			if got, there := f.Extra[what]; got != want || !there {

@@ -186,6 +186,14 @@ func extra(j job) map[string]string {
 	try("net.Dial unix", func() error { _, err := net.Dial("unix", "/run/nothing.sock"); return err })
 	try("net.Listen", func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err })
 	try("exec", func() error { return start("/proc/self/exe") })
+	dumpable, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_DUMPABLE, 0, 0)
+	out["dumpable"] = fmt.Sprint(dumpable, int(errno))
+	limits, _ := os.ReadFile("/proc/self/limits")
+	for line := range strings.Lines(string(limits)) {
+		if rest, ok := strings.CutPrefix(line, "Max core file size"); ok {
+			out["core"] = strings.Join(strings.Fields(rest), " ")
+		}
+	}
 	for _, dir := range j.Policy.Read {
 		name := filepath.Join(dir, "a")
 		try("chmod", func() error { return os.Chmod(name, 0o600) })
