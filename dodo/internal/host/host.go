@@ -288,7 +288,7 @@ func (h *Host) View(ctx context.Context, p contract.Principal, id string) (works
 	}
 	return workspace.View{Tree: r.Tree, Project: workspace.Project{
 		SourceHash: source,
-		ProjectID: record.ID, DisplayName: record.Name, WorkspaceID: r.ID, WorkspaceEpoch: r.Epoch,
+		ProjectID:  record.ID, DisplayName: record.Name, WorkspaceID: r.ID, WorkspaceEpoch: r.Epoch,
 		Availability: string(state.Ready), Available: true, StatusText: "ready", ReadOnly: true,
 	}}, nil
 }
