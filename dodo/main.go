@@ -79,6 +79,8 @@ func (p *program) root() *cobra.Command {
 		p.limitsCommand(),
 		p.configCommand(),
 		p.projectCommand(),
+		p.connectCommand(),
+		p.doctorCommand(),
 		p.versionCommand(),
 	)
 	return root
