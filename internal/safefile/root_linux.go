@@ -105,6 +105,19 @@ func hasOpenat2(fd int) bool {
 // Path returns the path the root was opened by.
 func (r *Root) Path() string { return r.path }
 
+// InPlace reports whether the root's path leads, by its last name and not by a link, to the
+// directory that is open.
+func (r *Root) InPlace() (bool, error) {
+	var open, named unix.Stat_t
+	if err := fstat(r.fd, &open); err != nil {
+		return false, pathError("stat", ".", err)
+	}
+	if err := lstatat(unix.AT_FDCWD, r.path, &named); err != nil {
+		return false, pathError("stat", r.path, err)
+	}
+	return open.Dev == named.Dev && open.Ino == named.Ino, nil
+}
+
 // Close releases the descriptor.
 func (r *Root) Close() error { return unix.Close(r.fd) }
 

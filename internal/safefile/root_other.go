@@ -23,6 +23,9 @@ func OpenRoot(path string, links Links) (*Root, error) { return nil, notSupporte
 // Path returns "".
 func (r *Root) Path() string { return "" }
 
+// InPlace answers NotSupported.
+func (r *Root) InPlace() (bool, error) { return false, notSupported() }
+
 // Close does nothing.
 func (r *Root) Close() error { return nil }
 
