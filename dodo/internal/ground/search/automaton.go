@@ -125,6 +125,7 @@ type walker struct {
 	first  int32 // the state at the start of a line
 	made   int   // states made so far
 	walked int   // bytes walked so far
+	tired  bool  // making states took more than walking with them: matching is quicker
 
 	stack []uint32
 	seen  []uint32 // by instruction: the turn that saw it
@@ -153,13 +154,9 @@ func (w *walker) clear() {
 	w.first = w.row(nil, afterFeed)
 }
 
-// tired reports that making states takes more than walking with them: then walking is no
-// quicker than matching.
-func (w *walker) tired() bool { return w.made*(len(w.prog.Inst)+20) > 1<<20+w.walked }
-
 // find walks from the start of a line until a match has ended, and returns the position
 // after its end, which is on the same line or is the line feed behind it; -1 when there is
-// none. The last line of data ends with data.
+// none. The last line of data ends with data. What it says means nothing once it is tired.
 func (w *walker) find(data []byte, from int) int {
 	at := w.first
 	class, next := &w.class, w.next
@@ -175,16 +172,14 @@ func (w *walker) find(data []byte, from int) int {
 				w.walked += i - from
 				return i
 			}
-			if w.tired() {
-				break
+			if w.made*(len(w.prog.Inst)+20) > 1<<20+w.walked+i-from {
+				w.tired = true
+				return -1
 			}
 		}
 		at = t
 	}
 	w.walked += len(data) - from
-	if w.tired() {
-		return -1
-	}
 	t := w.next[int(at)+int(w.feed)]
 	if t == unknown {
 		t = w.step(at, w.feed)

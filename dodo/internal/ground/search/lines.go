@@ -59,9 +59,9 @@ func (m *matcher) next(ctx context.Context, from int) (l line, ok bool) {
 			if m.matches(ctx, l) {
 				return l, true
 			}
-		case m.walk != nil && !m.walk.tired():
+		case m.walk != nil && !m.walk.tired:
 			place := m.walk.find(m.data, from)
-			if m.walk.tired() {
+			if m.walk.tired {
 				continue
 			}
 			if place < 0 || place == len(m.data) && m.data[place-1] == '\n' {
@@ -96,10 +96,10 @@ func (m *matcher) around(from, place int) line {
 
 // matches reports whether a line matches.
 func (m *matcher) matches(ctx context.Context, l line) bool {
-	if m.walk != nil && !m.walk.tired() {
+	if m.walk != nil && !m.walk.tired {
 		text := m.data[l.start:l.end]
 		yes := m.walk.find(text, 0) >= 0
-		if !m.walk.tired() && (!yes || isASCII(text)) {
+		if !m.walk.tired && (!yes || isASCII(text)) {
 			return yes
 		}
 	}

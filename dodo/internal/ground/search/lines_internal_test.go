@@ -63,7 +63,7 @@ func eachWay(t *testing.T, query, text string, literal, fold bool) {
 	ways := map[string]*matcher{"needles": newMatcher(p), "walk": newMatcher(p), "slow": newMatcher(p), "tired": newMatcher(p)}
 	ways["walk"].finders = nil
 	ways["slow"].finders, ways["slow"].walk = nil, nil
-	ways["tired"].walk.made = 1 << 30
+	ways["tired"].walk.made = 1 << 40
 	for name, m := range ways {
 		if diff := cmp.Diff(want, found(m, text)); diff != "" {
 			t.Errorf("%s: query %q (literal %v, fold %v), text %q: (-regexp +search)\n%s", name, query, literal, fold, text, diff)
@@ -193,7 +193,11 @@ func TestTiredWalker(t *testing.T) {
 	if _, ok := m.next(context.Background(), 0); ok {
 		t.Error("found what is not there")
 	}
-	if !m.walk.tired() {
+	text[1<<18] = 'c' // after the walker has given up
+	if l, ok := m.next(context.Background(), 0); !ok || l.match != 0 {
+		t.Errorf("the line is not found: %v %v", l, ok)
+	}
+	if !m.walk.tired {
 		t.Error("the walker did not give up")
 	}
 }
