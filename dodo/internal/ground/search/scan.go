@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"runtime"
 	"slices"
 	"strings"
@@ -31,17 +32,17 @@ const (
 // A query is what one search looks for in one workspace.
 type query struct {
 	*pattern
-	paths     []workspace.Path // where to look: directories and files
-	glob      *ignore.Glob     // which names; nil is all
-	ignored   bool             // also what the ordinary layer leaves out
-	fileMax   int64            // size in bytes above which a file is passed over
-	texts     bool             // lines are wanted, not only how many
-	hashes    bool             // and the hashes of the files
-	before    int              // lines around
-	after     int
-	keep      int   // how many lines, or files, are wanted
-	from      place // only what comes after it
-	candidate int   // how many files are looked at; candidatesMax but in tests
+	paths      []workspace.Path // where to look: directories and files
+	glob       *ignore.Glob     // which names; nil is all
+	ignored    bool             // also what the ordinary layer leaves out
+	fileMax    int64            // size in bytes above which a file is passed over
+	texts      bool             // lines are wanted, not only how many
+	hashes     bool             // and the hashes of the files
+	before     int              // lines around
+	after      int
+	show       int   // how many lines, or files, are wanted
+	from       place // only what comes after it
+	candidates int   // how many files are looked at; candidatesMax but in tests
 }
 
 // A place is a line of a file; the zero place comes before all.
@@ -79,9 +80,9 @@ type finding struct {
 	cut     bool
 }
 
-// scan searches a workspace. When the time is over it gives TIMEOUT.
-func scan(ctx context.Context, t *workspace.Tree, q *query) (*finding, error) {
-	f, over, err := scanOnce(ctx, t, q, nil)
+// scan searches a workspace.
+func scan(ctx context.Context, t *workspace.Tree, q *query, pool *sync.Pool) (*finding, error) {
+	f, over, err := scanOnce(ctx, t, q, pool, nil)
 	if err != nil || !over {
 		return f, err
 	}
@@ -90,7 +91,7 @@ func scan(ctx context.Context, t *workspace.Tree, q *query) (*finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f, _, err = scanOnce(ctx, t, q, &end); err == nil {
+	if f, _, err = scanOnce(ctx, t, q, pool, &end); err == nil {
 		f.cut = true
 	}
 	return f, err
@@ -105,7 +106,7 @@ func boundary(ctx context.Context, t *workspace.Tree, q *query) (string, error) 
 			if !q.wants(&v) {
 				return nil
 			}
-			if n++; n > q.candidate {
+			if n++; n > q.candidates {
 				end = v.Path.String()
 				return enough
 			}
@@ -126,8 +127,13 @@ func (q *query) wants(v *workspace.Visit) bool {
 }
 
 // scanOnce searches all files before end, or all. over tells that there are too many.
-func scanOnce(ctx context.Context, t *workspace.Tree, q *query, end *string) (f *finding, over bool, err error) {
-	s := &scanner{q: q, found: &finding{}}
+func scanOnce(ctx context.Context, t *workspace.Tree, q *query, pool *sync.Pool, end *string) (f *finding, over bool, err error) {
+	s := &scanner{q: q, pool: pool, found: &finding{}}
+	defer func() {
+		for _, w := range s.idle {
+			pool.Put(w.buffers)
+		}
+	}()
 	var candidates atomic.Int64
 	tooMany := errors.New("too many")
 	for _, p := range q.paths {
@@ -137,10 +143,13 @@ func scanOnce(ctx context.Context, t *workspace.Tree, q *query, end *string) (f 
 				s.count(func(f *finding) { f.closed++ })
 				return nil
 			}
+			if v.Type == safefile.Directory && q.glob != nil && !onTheWay(v.Path.String(), q.glob.Dir()) {
+				return fs.SkipDir
+			}
 			if !q.wants(&v) || end != nil && pathOrder(v.Path.String(), *end) >= 0 {
 				return nil
 			}
-			if end == nil && candidates.Add(1) > int64(q.candidate) {
+			if end == nil && candidates.Add(1) > int64(q.candidates) {
 				return tooMany
 			}
 			return s.file(ctx, v)
@@ -155,13 +164,14 @@ func scanOnce(ctx context.Context, t *workspace.Tree, q *query, end *string) (f 
 			return nil, false, err
 		}
 	}
-	s.trim(q.keep)
+	s.trim()
 	return s.found, false, nil
 }
 
 // A scanner searches files on several goroutines.
 type scanner struct {
-	q *query
+	q    *query
+	pool *sync.Pool
 
 	mu    sync.Mutex // over what follows
 	idle  []*worker
@@ -173,8 +183,11 @@ type scanner struct {
 // A worker is what one goroutine needs for a while.
 type worker struct {
 	*matcher
-	buf, wide []byte
+	*buffers
 }
+
+// buffers are for the bytes of a file, and for its text when that is other bytes.
+type buffers struct{ raw, text []byte }
 
 func (s *scanner) worker() *worker {
 	s.mu.Lock()
@@ -184,7 +197,11 @@ func (s *scanner) worker() *worker {
 		s.idle = s.idle[:n-1]
 		return w
 	}
-	return &worker{matcher: newMatcher(s.q.pattern)}
+	b, _ := s.pool.Get().(*buffers)
+	if b == nil {
+		b = new(buffers)
+	}
+	return &worker{newMatcher(s.q.pattern), b}
 }
 
 func (s *scanner) count(f func(*finding)) {
@@ -201,9 +218,9 @@ func (s *scanner) file(ctx context.Context, v workspace.Visit) error {
 		s.idle = append(s.idle, w)
 		s.mu.Unlock()
 	}()
-	raw, _, err := v.Load(w.buf, s.q.fileMax)
-	if cap(raw) > cap(w.buf) {
-		w.buf = raw[:0]
+	raw, _, isText, err := v.LoadText(w.raw, s.q.fileMax)
+	if cap(raw) > cap(w.raw) {
+		w.raw = raw[:0]
 	}
 	if err != nil {
 		s.count(func(f *finding) {
@@ -215,8 +232,8 @@ func (s *scanner) file(ctx context.Context, v workspace.Visit) error {
 		})
 		return ctx.Err()
 	}
-	text, ok := w.decode(raw)
-	if !ok {
+	text := w.decode(raw)
+	if !isText || bytes.IndexByte(text[:min(len(text), head)], 0) >= 0 {
 		s.count(func(f *finding) { f.binary++ })
 		return nil
 	}
@@ -249,8 +266,8 @@ func (s *scanner) file(ctx context.Context, v workspace.Visit) error {
 	}
 	s.found.files = append(s.found.files, m)
 	s.kept += s.weight(&m)
-	if s.kept > 2*s.q.keep+100 {
-		s.trim(s.q.keep)
+	if s.kept > 4*s.q.show+100 {
+		s.trim()
 	}
 	return nil
 }
@@ -262,19 +279,24 @@ func (s *scanner) weight(m *fileMatch) int {
 	return 1
 }
 
-// trim keeps the first files that have n matches together, or are n.
-func (s *scanner) trim(n int) {
+// trim keeps the first files that have one match more than are wanted, or are one more.
+func (s *scanner) trim() {
 	slices.SortFunc(s.found.files, func(a, b fileMatch) int { return pathOrder(a.path.String(), b.path.String()) })
 	s.kept = 0
 	for i := range s.found.files {
 		s.kept += s.weight(&s.found.files[i])
-		if s.kept >= n {
+		if s.kept > s.q.show {
 			s.last = s.found.files[i].path.String()
 			clear(s.found.files[i+1:])
 			s.found.files = s.found.files[:i+1]
 			return
 		}
 	}
+}
+
+// onTheWay reports whether files below dir can be in a directory that is among them, or above.
+func onTheWay(path, dir string) bool {
+	return dir == "" || path == dir || strings.HasPrefix(dir, path+"/") || strings.HasPrefix(path, dir+"/")
 }
 
 // pathOrder compares paths name by name, as a walk comes to them.
@@ -293,19 +315,19 @@ func pathOrder(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// head is how much of a file is looked at to know whether it is text.
+// head is how much of a file is looked at to know whether it is text, which has no NUL; what
+// follows is looked at when there is a match.
 const head = 64 << 10
 
 // decode gives the text of a file: UTF-16 when a mark at its start says so, else the bytes
-// as they are, without a mark of UTF-8. A NUL makes it no text; one beyond the head is
-// looked for only when there is a match.
-func (w *worker) decode(raw []byte) (text []byte, ok bool) {
-	text = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
+// as they are, without a mark of UTF-8.
+func (w *worker) decode(raw []byte) []byte {
+	text := bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if len(raw) >= 2 && (raw[0] == 0xff && raw[1] == 0xfe || raw[0] == 0xfe && raw[1] == 0xff) {
-		w.wide = fromUTF16(w.wide[:0], raw[2:], raw[0] == 0xfe)
-		text = w.wide
+		w.text = fromUTF16(w.text[:0], raw[2:], raw[0] == 0xfe)
+		text = w.text
 	}
-	return text, bytes.IndexByte(text[:min(len(text), head)], 0) < 0
+	return text
 }
 
 // fromUTF16 appends the UTF-8 of a text; what is no character becomes U+FFFD.
@@ -348,7 +370,7 @@ func (w *worker) search(ctx context.Context, q *query, path string, text []byte,
 		}
 		from = l.end + 1
 		to.count++
-		if !q.texts || !shown || len(to.matches) >= q.keep {
+		if !q.texts || !shown || len(to.matches) > q.show {
 			continue
 		}
 		number += bytes.Count(text[counted:l.start], lineFeed)
