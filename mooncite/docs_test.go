@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 	"localmcp/internal/cli"
 	"localmcp/internal/confine"
 	"localmcp/internal/fault"
+	"localmcp/internal/mcptest"
 	"localmcp/internal/op"
 	"localmcp/internal/privdir"
 	"localmcp/internal/safefile"
@@ -40,113 +39,10 @@ func TestDocsTools(t *testing.T) {
 	fmt.Fprintf(&b, "<!-- %s -->\n\n# Tools of mooncite\n\n", generated)
 	b.WriteString("What `mooncite serve` offers over MCP, as clients see it.\n\n## Instructions\n\n")
 	b.WriteString(strings.TrimSpace(engine.Instructions) + "\n")
-	describe(t, &b, engine.Catalogue())
+	mcptest.Describe(t, &b, engine.Catalogue())
 	b.WriteString("\n# Tools of learned memory\n\nOnly where the owner ran `mooncite memory enable`. The instructions then end with:\n\n" + strings.TrimSpace(memory.Instructions) + "\n")
-	describe(t, &b, memory.Catalogue())
+	mcptest.Describe(t, &b, memory.Catalogue())
 	testenv.Golden(t, "../docs/tools.md", []byte(b.String()))
-}
-
-func describe(t *testing.T, b *strings.Builder, ops []op.Op) {
-	t.Helper()
-	for _, o := range ops {
-		s := o.Spec()
-		fmt.Fprintf(b, "\n## %s\n\n**%s.** %s\n\n", s.Name, s.Title, strings.TrimSpace(s.Doc))
-		fmt.Fprintf(b, "Hints: read-only %s, destructive %s, idempotent %s, open world %s.\n", yes(s.ReadOnly), yes(s.Destructive), yes(s.Idempotent), yes(s.OpenWorld))
-		schema(t, b, "Input", o.InputSchema())
-		schema(t, b, "Output", o.OutputSchema())
-	}
-}
-
-func yes(v bool) string {
-	if v {
-		return "yes"
-	}
-	return "no"
-}
-
-// node is what this page shows of a JSON Schema.
-type node struct {
-	Type        json.RawMessage
-	Description string
-	Enum        []any
-	Default     json.RawMessage
-	Minimum     *float64
-	Maximum     *float64
-	MaxLength   int
-	Items       *node
-	Required    []string
-	Properties  json.RawMessage
-}
-
-func schema(t *testing.T, b *strings.Builder, title string, raw json.RawMessage) {
-	t.Helper()
-	var n node
-	if err := json.Unmarshal(raw, &n); err != nil {
-		t.Fatal(err)
-	}
-	rows := &strings.Builder{}
-	members(t, rows, "", &n)
-	if rows.Len() == 0 {
-		fmt.Fprintf(b, "\n### %s\n\nNothing.\n", title)
-		return
-	}
-	fmt.Fprintf(b, "\n### %s\n\n| Field | Type | Meaning |\n| --- | --- | --- |\n%s", title, rows)
-}
-
-// members writes a row for every property, in the schema's own order.
-func members(t *testing.T, b *strings.Builder, prefix string, n *node) {
-	t.Helper()
-	if n.Properties == nil {
-		return
-	}
-	d := json.NewDecoder(bytes.NewReader(n.Properties))
-	if _, err := d.Token(); err != nil {
-		t.Fatal(err)
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var p node
-		if err := d.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
-		field := prefix + name.(string)
-		kind := strings.NewReplacer(`"`, "", "[", "", "]", "", ",", " or ").Replace(string(p.Type))
-		of := &p
-		if p.Items != nil {
-			kind += " of " + strings.Trim(string(p.Items.Type), `"`)
-			of, field = p.Items, field+"[]"
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", field, kind, meaning(&p, of))
-		members(t, b, field+".", of)
-	}
-}
-
-// meaning is the last cell of a row: the description, then the bounds.
-func meaning(p, of *node) string {
-	var parts []string
-	if p.Description != "" {
-		parts = append(parts, p.Description)
-	}
-	if of.Enum != nil {
-		var words []string
-		for _, e := range of.Enum {
-			words = append(words, fmt.Sprintf("`%v`", e))
-		}
-		parts = append(parts, "One of "+strings.Join(words, ", ")+".")
-	}
-	if p.Minimum != nil && p.Maximum != nil {
-		parts = append(parts, fmt.Sprintf("%g to %g.", *p.Minimum, *p.Maximum))
-	}
-	if p.MaxLength > 0 {
-		parts = append(parts, fmt.Sprintf("At most %d characters.", p.MaxLength))
-	}
-	if p.Default != nil {
-		parts = append(parts, "Default `"+string(p.Default)+"`.")
-	}
-	return strings.ReplaceAll(strings.Join(parts, " "), "|", `\|`)
 }
 
 // explained are the codes a user of mooncite can meet.

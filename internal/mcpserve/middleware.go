@@ -33,6 +33,9 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.again(r.Params), nil
 		}
 		res, err = next(ctx, method, req)
+		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
+			slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return s.order[a.Name] - s.order[b.Name] })
+		}
 		if method == "resources/read" && err != nil && !modern(req) {
 			err = notFoundInLegacy(err)
 		}

@@ -66,7 +66,7 @@ func toolNames(t *testing.T, m mcptest.Message) []string {
 	return names
 }
 
-var all = []string{"echo", "long", "slow"}
+var all = []string{"echo", "slow", "long"}
 
 // What Claude Code sends first.
 func TestOpeningModern(t *testing.T) {

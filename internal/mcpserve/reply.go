@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,9 +53,14 @@ func (s *Server) shape(name string, out any, to reader) (*mcp.CallToolResult, er
 	if err != nil {
 		return nil, err
 	}
+	if f, ok := out.(op.Failing); ok && f.Failed() {
+		res := result(whole)
+		res.IsError = true
+		return res, nil
+	}
 	fitter, ok := out.(op.Fitter)
 	if to.whole || whole.fits(s.opts.MaxReply) || !ok {
-		return result(whole), nil
+		return attach(result(whole), out), nil
 	}
 	detail := &op.Detail{Kind: "progressive_result"}
 	if s.keep != nil {
@@ -89,6 +95,22 @@ func result(r rendered) *mcp.CallToolResult {
 		Content:           []mcp.Content{&mcp.TextContent{Text: r.text}},
 		StructuredContent: json.RawMessage(r.data),
 	}
+}
+
+// attach adds the pictures and sounds of an answer.
+func attach(res *mcp.CallToolResult, out any) *mcp.CallToolResult {
+	a, ok := out.(op.Attaching)
+	if !ok {
+		return res
+	}
+	for _, b := range a.Blocks() {
+		if strings.HasPrefix(b.MIME, "audio/") {
+			res.Content = append(res.Content, &mcp.AudioContent{Data: b.Data, MIMEType: b.MIME})
+		} else {
+			res.Content = append(res.Content, &mcp.ImageContent{Data: b.Data, MIMEType: b.MIME})
+		}
+	}
+	return res
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -261,3 +261,43 @@ func BenchmarkNewServer(b *testing.B) {
 		mcpserve.New(tiny())
 	}
 }
+
+// said is an answer that may fail and brings a picture and a sound.
+type said struct {
+	OK bool `json:"ok"`
+}
+
+func (s said) Failed() bool { return !s.OK }
+
+func (s said) Blocks() []op.Block {
+	return []op.Block{{MIME: "image/png", Data: []byte("picture")}, {MIME: "audio/wav", Data: []byte("sound")}}
+}
+
+// TestAnswersThatFailOrCarry shows that an answer of its own form can say that it failed,
+// and that pictures and sounds stand after the text of one that did not.
+func TestAnswersThatFailOrCarry(t *testing.T) {
+	run := func(_ context.Context, c op.Call) (any, error) { return said{OK: string(c.Args) != `{"no":1}`}, nil }
+	schema := json.RawMessage(`{"type":"object"}`)
+	ops := op.NewSet(op.Raw(op.Spec{Name: "say", Title: "Say", Doc: "Says."}, schema, schema, run))
+	s := connect(t, mcpserve.Options{Name: "raw", Version: "1", Set: ops}, "test")
+	good, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "say"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if good.IsError || len(good.Content) != 3 {
+		t.Fatalf("good: error %v, %d blocks", good.IsError, len(good.Content))
+	}
+	if p, ok := good.Content[1].(*mcp.ImageContent); !ok || string(p.Data) != "picture" || p.MIMEType != "image/png" {
+		t.Errorf("picture: %+v", good.Content[1])
+	}
+	if p, ok := good.Content[2].(*mcp.AudioContent); !ok || string(p.Data) != "sound" {
+		t.Errorf("sound: %+v", good.Content[2])
+	}
+	bad, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "say", Arguments: json.RawMessage(`{"no":1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bad.IsError || len(bad.Content) != 1 || bad.Content[0].(*mcp.TextContent).Text != `{"ok":false}` {
+		t.Errorf("bad: %+v", bad)
+	}
+}

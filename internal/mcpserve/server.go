@@ -16,7 +16,7 @@ type Options struct {
 	Version      string
 	Instructions string // for models; the first 512 characters must stand alone
 
-	Set    op.Set    // the operations shown; the SDK lists them by name
+	Set    op.Set    // the operations shown, in this order
 	Runner op.Runner // runs them; nil means Set; a panic below it fails the call alone
 	Caller string    // goes into every call; empty means "local"
 
@@ -50,6 +50,7 @@ type Server struct {
 	caps  *mcp.ServerCapabilities
 	keep  *shelf
 	slots chan struct{}
+	order map[string]int // of the tools, by name
 }
 
 // New builds a server. It panics on what only a programmer can get wrong.
@@ -81,12 +82,14 @@ func New(o Options) *Server {
 		self:  &mcp.Implementation{Name: o.Name, Title: o.Title, Version: o.Version},
 		caps:  &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		slots: make(chan struct{}, o.MaxCalls),
+		order: map[string]int{},
 	}
 	if o.Artifacts.Scheme != "" {
 		s.caps.Resources = &mcp.ResourceCapabilities{}
 	}
 	s.sdk = mcp.NewServer(s.self, &mcp.ServerOptions{Instructions: o.Instructions, Capabilities: s.caps})
-	for _, each := range o.Set.Ops() {
+	for i, each := range o.Set.Ops() {
+		s.order[each.Spec().Name] = i
 		s.sdk.AddTool(tool(each), s.handler(each))
 	}
 	if o.Artifacts.Scheme != "" {

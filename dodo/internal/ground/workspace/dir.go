@@ -113,12 +113,28 @@ func (d *Dir) Publish(stage, name string) error {
 }
 
 // Exchange swaps a stage with what has the name: afterwards the stage is the old content,
-// which the caller verifies and keeps, or swaps back.
+// which the caller verifies and keeps, or swaps back. The new content belongs to whom the
+// old did, where this user may give files away. A file system that cannot exchange gives
+// NOT_SUPPORTED, and nothing has changed.
 func (d *Dir) Exchange(stage, name string) error {
-	if err := d.t.Access(d.path.Join(name)); err != nil {
+	p := d.path.Join(name)
+	if err := d.t.Access(p); err != nil {
 		return err
 	}
-	return d.fault(d.path.Join(name), d.d.Exchange(stage, d.d, name))
+	old, err := d.d.Stat(name)
+	if err != nil {
+		return d.fault(p, err)
+	}
+	fresh, err := d.d.Stat(stage)
+	if err != nil {
+		return d.fault(p, err)
+	}
+	if old.UID != fresh.UID || old.GID != fresh.GID {
+		if err := d.d.Chown(stage, old.UID, old.GID); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return d.fault(p, err)
+		}
+	}
+	return d.fault(p, d.d.Exchange(stage, d.d, name))
 }
 
 // Remove removes a file or a stage; a directory is refused.
@@ -146,13 +162,21 @@ func (d *Dir) Mkdir(name string, mode fs.FileMode) error {
 	return d.fault(d.path.Join(name), d.d.Mkdir(name, mode.Perm()))
 }
 
-// MoveTo gives an entry another name, which nothing may have: else the error is fs.ErrExist
-// and CONFLICT.
+// MoveTo gives a regular file another name, which nothing may have: else the error is
+// fs.ErrExist and CONFLICT. Directories are not moved: what is secret by its path would not
+// be so any more.
 func (d *Dir) MoveTo(name string, dst *Dir, dstName string) error {
 	if err := d.access(name); err != nil {
 		return err
 	}
 	if err := dst.creatable(dstName); err != nil {
+		return err
+	}
+	in, err := d.d.Stat(name)
+	if err != nil {
+		return d.fault(d.path.Join(name), err)
+	}
+	if err := d.t.regular(d.path.Join(name), in); err != nil {
 		return err
 	}
 	return d.fault(dst.path.Join(dstName), d.d.Move(name, dst.d, dstName))

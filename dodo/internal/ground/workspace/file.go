@@ -199,15 +199,39 @@ func (t *Tree) lookup(p Path, err error) error {
 			WithHint("list the directory with list_files to see what is there").With("path", p.Shown())
 	case errors.Is(err, safefile.ErrNotDirectory), errors.Is(err, safefile.ErrNotRegular):
 		return t.onTheWay(p, err)
-	case errors.Is(err, fs.ErrPermission):
-		return fault.Wrap(contract.PathDenied, err, "the system does not let this user open it").
-			WithHint("the owner can change its permissions").With("path", p.Shown())
-	case errors.Is(err, syscall.ENAMETOOLONG):
-		return fault.Wrap(contract.PathDenied, err, "a name in the path is longer than the file system takes").
-			WithHint("names have at most 255 bytes").With("path", p.Shown())
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.is) {
+			f := fault.Wrap(k.code, err, "%s", k.msg).WithHint("%s", k.hint).With("path", p.Shown())
+			f.Retryable = k.retry
+			return f
+		}
 	}
 	return fault.Wrap(contract.InternalError, err, "the file system answered with an error").
 		WithHint("try again; if it stays, the owner should look at the disk").With("path", p.Shown()).Retry()
+}
+
+// kinds are what a file system may answer, beside that something is not there.
+var kinds = []struct {
+	is        error
+	code      fault.Code
+	msg, hint string
+	retry     bool
+}{
+	{fs.ErrPermission, contract.PathDenied, "the system does not let this user do that there", "the owner can change the permissions", false},
+	{syscall.ENAMETOOLONG, contract.PathDenied, "a name in the path is longer than the file system takes", "names have at most 255 bytes", false},
+	{syscall.EROFS, contract.PathDenied, "the file system can only be read", "the owner can mount it for writing", false},
+	{syscall.ENOSPC, contract.ResourceLimit, "the disk is full", "free some space; nothing was lost", true},
+	{syscall.EDQUOT, contract.ResourceLimit, "the quota of this user is used up", "free some space; nothing was lost", true},
+	{syscall.EFBIG, contract.ResourceLimit, "the file is larger than this process or file system may write", "write less", false},
+	{syscall.EMFILE, contract.ResourceLimit, "too many files are open", "try again in a moment", true},
+	{syscall.ENFILE, contract.ResourceLimit, "too many files are open", "try again in a moment", true},
+	{syscall.ENOTEMPTY, contract.Conflict, "the directory is not empty", "remove what is in it first", false},
+	{syscall.EISDIR, contract.PathDenied, "this is a directory, not a file", "name a file", false},
+	{syscall.ENOTDIR, contract.PathDenied, "this is not a directory", "check the path with list_files", false},
+	{syscall.EBUSY, contract.Conflict, "the system is using this entry", "it may be a mount; choose another", false},
+	{syscall.EXDEV, contract.NotSupported, "the two places are on different file systems", "write the file anew and delete the old one", false},
+	{errors.ErrUnsupported, contract.NotSupported, "the file system cannot do that in one step", "the owner can keep the workspace on a local file system", false},
 }
 
 // onTheWay says which component of a path is not what it must be.

@@ -437,25 +437,32 @@ func (t *Tree) ReadDir(p Path, ignored bool) ([]Entry, error) {
 		return nil, err
 	}
 	defer d.Close()
+	items, err := t.items(d, p, ignored)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Entry, len(items))
+	for i, it := range items {
+		list[i] = Entry{it.name, safefile.Regular}
+		if it.dir {
+			list[i].Type = safefile.Directory
+		}
+	}
+	return list, nil
+}
+
+// items is what callers see of one directory.
+func (t *Tree) items(d *safefile.Dir, p Path, ignored bool) ([]item, error) {
 	all, err := d.Entries()
 	if err != nil {
 		return nil, t.lookup(p, err)
 	}
-	var o *ordinary
-	var rules *level
-	if !ignored {
-		if o, rules, err = t.levels(p); err != nil {
-			return nil, err
-		}
-		rules = o.enter(rules, d, p, all)
+	if ignored {
+		return t.visible(nil, nil, p, all), nil
 	}
-	list := []Entry{}
-	for _, i := range t.visible(o, rules, p, all) {
-		e := Entry{i.name, safefile.Regular}
-		if i.dir {
-			e.Type = safefile.Directory
-		}
-		list = append(list, e)
+	o, rules, err := t.levels(p)
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	return t.visible(o, o.enter(rules, d, p, all), p, all), nil
 }

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"localmcp/dodo/internal/config"
+	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/door/surface"
+	"localmcp/dodo/internal/gate"
+	"localmcp/dodo/internal/ground/policy"
+	"localmcp/dodo/internal/ground/state"
+	"localmcp/dodo/internal/ground/workspace"
+	"localmcp/dodo/internal/host"
+	"localmcp/dodo/internal/plane/notes"
+	"localmcp/dodo/internal/plane/overview"
+	"localmcp/internal/fault"
+)
+
+// installation is the opened installation directory.
+type installation struct {
+	dir    string
+	home   string
+	path   string // where programs are looked for
+	config config.Config
+	store  *state.Store
+}
+
+// install opens the installation directory, and makes it where there is none.
+func (p *program) install(ctx context.Context) (*installation, error) {
+	dir, err := config.Dir(p.env)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Ensure(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := state.Open(ctx, dir, state.Options{})
+	if err != nil {
+		return nil, err
+	}
+	in := &installation{dir: dir, home: p.env["HOME"], path: p.env["PATH"], config: c, store: store}
+	if err := store.SetAccessMode(ctx, c.AccessMode); err != nil {
+		in.close(nil)
+		return nil, err
+	}
+	return in, nil
+}
+
+func (in *installation) close(log *slog.Logger) {
+	if err := in.store.Close(); err != nil && log != nil {
+		log.Error("the state could not be closed", "cause", err)
+	}
+}
+
+func (in *installation) limits() contract.Limits { return in.config.Limits }
+
+// opening says what to serve.
+type opening struct {
+	root    string
+	unsafe  bool // the owner said so on the command line; never for another root
+	surface surface.Kind
+	log     *slog.Logger
+}
+
+// served is what doors show.
+type served struct {
+	*installation
+	opening
+	host *host.Host
+	gate *gate.Gate
+	stop context.CancelFunc
+	idle chan struct{} // closed when the housekeeping has ended
+}
+
+// serve opens a workspace and builds the road to it.
+func (in *installation) serve(ctx context.Context, o opening) (*served, error) {
+	s := &served{installation: in, opening: o, idle: make(chan struct{})}
+	project := ""
+	active, err := s.open(ctx, o.root, project, o.unsafe)
+	if err != nil {
+		return nil, err
+	}
+	rules := s.rules()
+	s.host = host.New(active, host.Config{Authority: rules, Store: in.store, Open: func(ctx context.Context, p state.Project) (*host.Runtime, error) {
+		return s.open(ctx, p.Root, p.ID, false)
+	}})
+	s.gate = gate.New(gate.Config{Authority: rules, Workspaces: s.host, State: in.store, Limits: in.limits, Log: o.log})
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go s.keepHouse(ctx)
+	return s, nil
+}
+
+func (in *installation) rules() authority { return authority{store: in.store} }
+
+// end waits for the calls that run and closes everything but the installation.
+func (s *served) end(ctx context.Context) error {
+	err := s.host.End(ctx)
+	s.stop()
+	<-s.idle
+	return err
+}
+
+// keepHouse removes what is older than it need be, at the start and once an hour.
+func (s *served) keepHouse(ctx context.Context) {
+	defer close(s.idle)
+	for wait := 5 * time.Second; ; wait = time.Hour {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		l := s.limits()
+		err := s.store.Prune(ctx, state.Retention{
+			Audit:       time.Duration(l.AuditRetentionDays) * 24 * time.Hour,
+			Idempotency: time.Duration(l.IdempotencyRetentionMs) * time.Millisecond,
+		})
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("old rows could not be removed", "cause", err)
+		}
+	}
+}
+
+// open opens a root as a workspace with all its services.
+func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*host.Runtime, error) {
+	o := workspace.Options{
+		Hidden: []string{s.dir}, SecretDeny: s.config.SecretDeny, SecretAllow: s.config.SecretAllow,
+		AllowUnsafe: unsafe, Home: s.home, MaxFile: int64(s.config.Limits.ReadFileBytes),
+	}
+	tree, err := workspace.Open(root, o)
+	if err != nil {
+		return nil, err
+	}
+	hints, note := s.hints(tree)
+	if o.Exclude = hints.Exclude; len(o.Exclude) > 0 {
+		_ = tree.Close()
+		if tree, err = workspace.Open(root, o); err != nil {
+			return nil, err
+		}
+	}
+	id, epoch := s.store.WorkspaceID(tree.Root()), contract.NewID(contract.PrefixBoot, 16)
+	dir := tree.Identity()
+	_, replaced, err := s.store.OpenWorkspace(ctx, tree.Root(), dir.Dev, dir.Ino, epoch)
+	if err != nil {
+		return nil, closing(tree, err)
+	}
+	if replaced {
+		s.log.Warn("the directory is not the one it was: saved trust and clients' access were reset", "workspace", id)
+	}
+	services := services{
+		files: workspace.NewService(tree, s.config.Limits, s),
+		notes: notes.New(s.store, id),
+		overview: overview.New(overview.Config{
+			Tree: tree, Store: s.store, Workspace: id, Epoch: epoch, Limits: s.limits, View: s, Projects: s.projects,
+			Standing: func(ctx context.Context) (contract.Trust, contract.AccessMode, error) {
+				return s.rules().standing(ctx, id)
+			},
+			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: "builtin", Note: note,
+		}),
+	}
+	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: tree.Close}, nil
+}
+
+// hints reads what the repository says about itself. note says why it is not used.
+func (s *served) hints(tree *workspace.Tree) (h config.Hints, note string) {
+	p, err := workspace.ParsePath(config.HintsName)
+	if err != nil {
+		return h, ""
+	}
+	data, _, err := tree.Read(p, config.MaxHints)
+	if errors.Is(err, contract.NotFound) {
+		return h, ""
+	}
+	if err == nil {
+		h, err = config.ParseHints(data)
+	}
+	if err != nil {
+		return config.Hints{}, config.HintsName + " is not used: " + fault.From(err).Error() + "."
+	}
+	return h, ""
+}
+
+// View gives a project for reading, once the host is there.
+func (s *served) View(ctx context.Context, p contract.Principal, id string) (workspace.View, error) {
+	return s.host.View(ctx, p, id)
+}
+
+// projects are those a caller may use.
+func (s *served) projects(ctx context.Context, p contract.Principal) ([]overview.Project, error) {
+	all, err := s.store.Projects(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var list []overview.Project
+	for _, r := range all {
+		st, err := s.rules().Standing(ctx, p, r.Workspace)
+		if err != nil {
+			return nil, err
+		}
+		if st.Scopes.Has(contract.ScopeRead) {
+			list = append(list, overview.Project{ProjectID: r.ID, DisplayName: r.Name, WorkspaceID: r.Workspace, Availability: string(r.Readiness())})
+		}
+	}
+	return list, nil
+}
+
+// services are everything that has operations, of one workspace.
+type services struct {
+	files    *workspace.Service
+	notes    *notes.Service
+	overview *overview.Service
+}
+
+// catalogue are the operations of the catalogue that exist. Nil services show theirs too.
+func (s services) catalogue() []contract.Op {
+	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.notes.Ops()))
+}
+
+// operations are those, and dodo_discover over them.
+func (s services) operations() []contract.Op {
+	ops := s.catalogue()
+	return append(ops, surface.Discover(ops))
+}
+
+// shownSurface counts the tools of each surface.
+func shownSurface(k surface.Kind) overview.Surface {
+	ops := services{}.catalogue()
+	count := func(k surface.Kind) int { return len(surface.Tools(k, ops, nil, "").Names()) }
+	return overview.Surface{Kind: string(k), Full: count(surface.Full), Compact: count(surface.Compact), Hybrid: count(surface.Hybrid)}
+}
+
+func closing(tree *workspace.Tree, err error) error {
+	_ = tree.Close()
+	return err
+}
+
+// listed are the operations of the catalogue that exist.
+func (s *served) listed() []contract.Op {
+	ops := s.host.Active().Ops
+	return ops[:len(ops)-1] // dodo_discover is the last, and a tool of the small surfaces only
+}
+
+// authority is the owner's rules as they are now.
+type authority struct {
+	store *state.Store
+}
+
+// Principal knows the owner's own client.
+func (a authority) Principal(_ context.Context, caller string) (contract.Principal, error) {
+	if caller != contract.LocalGrant {
+		return contract.Principal{}, fault.New(contract.AuthRequired, "nobody is known by that name")
+	}
+	return contract.LocalOwner(), nil
+}
+
+// standing is how far callers are trusted on a workspace.
+func (a authority) standing(ctx context.Context, workspace string) (contract.Trust, contract.AccessMode, error) {
+	now, err := a.store.Authority(ctx, workspace, "")
+	return policy.Trust(now.Trust, now.AccessMode, false), now.AccessMode, err
+}
+
+// Standing is what the owner granted.
+func (a authority) Standing(ctx context.Context, p contract.Principal, workspace string) (gate.Standing, error) {
+	now, err := a.store.Authority(ctx, workspace, p.ClientID)
+	if err != nil {
+		return gate.Standing{}, err
+	}
+	return gate.Standing{
+		Scopes:  policy.Scopes(p, now.AccessMode, now.ClientScopes),
+		Trust:   policy.Trust(now.Trust, now.AccessMode, false),
+		Version: now.PolicyVersion,
+	}, nil
+}
