@@ -47,15 +47,15 @@ type searchOut struct {
 }
 
 type foundOut struct {
-	Matches      []matchOut  `json:"matches,omitzero" doc:"The lines, by path and line; only with outputMode content."`
-	Files        []countOut  `json:"files,omitzero" doc:"The files of the lines shown; with other modes, files that match, by path."`
-	TotalMatches int         `json:"totalMatches" doc:"Lines that match in all files that were searched."`
-	TotalFiles   int         `json:"totalFiles,omitzero" doc:"Files that have one."`
-	Backend      string      `json:"backend,omitzero"`
-	FilesScanned int         `json:"filesScanned,omitzero" doc:"Files that were searched."`
-	Skipped      *skippedOut `json:"skipped,omitempty" doc:"Files that were not searched."`
-	Project      *projectOut `json:"project,omitempty"`
-	Sources      []sourceOut `json:"sources,omitzero" doc:"Hashes of the files shown: evidence, not for editing."`
+	Matches      []matchOut         `json:"matches,omitzero" doc:"The lines, by path and line; only with outputMode content."`
+	Files        []countOut         `json:"files,omitzero" doc:"The files of the lines shown; with other modes, files that match, by path."`
+	TotalMatches int                `json:"totalMatches" doc:"Lines that match in all files that were searched."`
+	TotalFiles   int                `json:"totalFiles,omitzero" doc:"Files that have one."`
+	Backend      string             `json:"backend,omitzero"`
+	FilesScanned int                `json:"filesScanned,omitzero" doc:"Files that were searched."`
+	Skipped      *skippedOut        `json:"skipped,omitempty" doc:"Files that were not searched."`
+	Project      *workspace.Project `json:"project,omitempty"`
+	Sources      []sourceOut        `json:"sources,omitzero" doc:"Hashes of the files shown: evidence, not for editing."`
 }
 
 type matchOut struct {
@@ -77,18 +77,6 @@ type skippedOut struct {
 	Large      int `json:"large,omitempty" doc:"Larger than the owner's limit for reading."`
 	Binary     int `json:"binary,omitempty" doc:"Not text."`
 	Unreadable int `json:"unreadable,omitempty" doc:"Could not be opened."`
-}
-
-type projectOut struct {
-	ProjectID      string `json:"projectId"`
-	DisplayName    string `json:"displayName"`
-	WorkspaceID    string `json:"workspaceId"`
-	Availability   string `json:"availability"`
-	Available      bool   `json:"available"`
-	StatusText     string `json:"statusText"`
-	WorkspaceEpoch string `json:"workspaceEpoch"`
-	ReadOnly       bool   `json:"readOnly"`
-	SourceHash     string `json:"sourceHash" doc:"Digest of the sources."`
 }
 
 type sourceOut struct {
@@ -116,16 +104,14 @@ func (s *Service) searchCode(ctx context.Context, c contract.Call, in searchIn) 
 	if len(in.ProjectIDs) > 0 {
 		return s.searchMany(ctx, c, in, q, space)
 	}
-	target, project := s.c.Target, (*Project)(nil)
+	tree, epoch, project := s.c.Tree, s.c.Workspace+" "+s.c.Epoch, (*workspace.Project)(nil)
 	if in.ProjectID != "" {
-		p, release, err := s.project(ctx, c.Principal, in.ProjectID)
-		if err != nil {
+		if tree, project, err = workspace.Elsewhere(ctx, s.c.Projects, c, in.ProjectID); err != nil {
 			return none, err
 		}
-		defer release()
-		target, project, q.hashes = p.Target, &p, true
+		epoch = project.WorkspaceID + " " + project.WorkspaceEpoch
 	}
-	here, err := s.cursorOf(c, in, target)
+	here, err := cursorOf(c, in, epoch)
 	if err != nil {
 		return none, err
 	}
@@ -136,7 +122,7 @@ func (s *Service) searchCode(ctx context.Context, c contract.Call, in searchIn) 
 	}
 	var part part
 	err = s.within(ctx, func(ctx context.Context) error {
-		part, err = s.searchOne(ctx, target, project, q, space)
+		part, err = s.searchOne(ctx, tree, project, q, space)
 		return err
 	})
 	if err != nil {
@@ -198,28 +184,26 @@ func (s *Service) query(in *searchIn) (*query, error) {
 }
 
 // cursorOf is what a cursor of this call is bound to.
-func (s *Service) cursorOf(c contract.Call, in searchIn, t Target) (cursor, error) {
+func cursorOf(c contract.Call, in searchIn, epoch string) (cursor, error) {
 	in.Cursor, in.MaxResults, in.ContextLines, in.ContextBefore, in.ContextAfter = "", 0, 0, nil, nil
 	digest, err := contract.Digest(in)
 	if err != nil {
 		return cursor{}, err
 	}
-	return cursor{grant: c.Principal.GrantID, epoch: t.WorkspaceID + " " + t.Epoch, query: digest}, nil
+	return cursor{grant: c.Principal.GrantID, epoch: epoch, query: digest}, nil
 }
 
 // searchMany searches several projects; each has its share of the answer.
 func (s *Service) searchMany(ctx context.Context, c contract.Call, in searchIn, q *query, space room) (contract.Answer[searchOut], error) {
 	a := contract.Answer[searchOut]{Data: searchOut{Projects: []foundOut{}, Failures: []failureOut{}, ProjectCount: len(in.ProjectIDs)}}
-	q.hashes = true
 	q.show = max(q.show/len(in.ProjectIDs), 1)
 	space.left /= len(in.ProjectIDs)
 	one := func(ctx context.Context, id string) (part, error) {
-		p, release, err := s.project(ctx, c.Principal, id)
+		tree, project, err := workspace.Elsewhere(ctx, s.c.Projects, c, id)
 		if err != nil {
 			return part{}, err
 		}
-		defer release()
-		return s.searchOne(ctx, p.Target, &p, q, space)
+		return s.searchOne(ctx, tree, project, q, space)
 	}
 	err := s.within(ctx, func(limited context.Context) error {
 		for i, id := range in.ProjectIDs {
@@ -265,12 +249,17 @@ type part struct {
 	last     place // the last line that is shown
 }
 
-func (s *Service) searchOne(ctx context.Context, t Target, p *Project, q *query, space room) (part, error) {
-	f, err := scan(ctx, t.Tree, q, &s.buffers)
+// searchOne searches a workspace: this one, or the project's.
+func (s *Service) searchOne(ctx context.Context, t *workspace.Tree, p *workspace.Project, q *query, space room) (part, error) {
+	q.hashes = p != nil
+	f, err := scan(ctx, t, q, &s.buffers)
 	if err != nil {
 		return part{}, err
 	}
-	a := part{cut: f.cut, out: foundOut{TotalMatches: f.total, TotalFiles: f.with, Backend: Backend, FilesScanned: f.scanned, Files: []countOut{}}}
+	a := part{cut: f.cut, out: foundOut{TotalMatches: f.total, TotalFiles: f.with, Backend: Backend, FilesScanned: f.scanned, Files: []countOut{}, Project: p}}
+	if p != nil {
+		a.out.Sources = []sourceOut{}
+	}
 	if f.large+f.binary+f.closed > 0 {
 		a.out.Skipped = &skippedOut{f.large, f.binary, f.closed}
 	}
@@ -279,11 +268,6 @@ func (s *Service) searchOne(ctx context.Context, t Target, p *Project, q *query,
 		a.lines(f, q, space)
 	} else {
 		a.files(f, q, space)
-	}
-	if p != nil {
-		if a.out.Project, err = shownProject(p, a.out.Sources); err != nil {
-			return part{}, err
-		}
 	}
 	a.warn(f, q)
 	return a, nil
@@ -350,15 +334,4 @@ func (a *part) warn(f *finding, q *query) {
 	if f.closed > 0 {
 		add("files or directories that could not be read: %d", f.closed)
 	}
-}
-
-func shownProject(p *Project, sources []sourceOut) (*projectOut, error) {
-	digest, err := contract.Digest(sources)
-	if err != nil {
-		return nil, err
-	}
-	return &projectOut{
-		ProjectID: p.ID, DisplayName: p.DisplayName, WorkspaceID: p.WorkspaceID, Availability: p.Availability, Available: true,
-		StatusText: p.StatusText, WorkspaceEpoch: p.Epoch, ReadOnly: true, SourceHash: digest,
-	}, nil
 }

@@ -15,35 +15,14 @@ import (
 // Backend is what searches, as answers name it.
 const Backend = "builtin"
 
-// A Target is a workspace that is searched.
-type Target struct {
-	Tree        *workspace.Tree
-	WorkspaceID string
-	Epoch       string
-}
-
-// A Project is one of the owner's other workspaces, opened for reading.
-type Project struct {
-	Target
-	ID           string
-	DisplayName  string
-	Availability string // in a word, such as ready
-	StatusText   string
-}
-
-// Projects finds the owner's other workspaces.
-type Projects interface {
-	// Project opens one for a caller; release ends its use. What the caller may not read
-	// gives FORBIDDEN, what cannot be read now NOT_FOUND.
-	Project(ctx context.Context, who contract.Principal, id string) (p Project, release func(), err error)
-}
-
 // Config is what a service needs.
 type Config struct {
-	Target
-	Limits   contract.Limits
-	Projects Projects // nil: there are none
-	Now      func() time.Time
+	Tree      *workspace.Tree
+	Workspace string // the workspace's id
+	Epoch     string
+	Limits    contract.Limits
+	Projects  workspace.Projects // nil: arguments that name a project give NOT_SUPPORTED
+	Now       func() time.Time
 }
 
 // A Service answers searches in one workspace. Its cursors end with it.
@@ -63,19 +42,6 @@ func (s *Service) Ops() []contract.Op {
 		contract.Read(searchCode, s.searchCode),
 		contract.Read(globFiles, s.globFiles),
 	}
-}
-
-// project opens the project a call names.
-func (s *Service) project(ctx context.Context, who contract.Principal, id string) (Project, func(), error) {
-	if !contract.IsProjectID(id) {
-		return Project{}, nil, fault.New(contract.InvalidInput, "that is not the id of a project").
-			WithHint("project_overview lists the projects that can be read")
-	}
-	if s.c.Projects == nil {
-		return Project{}, nil, fault.New(contract.Forbidden, "there is no project of that id that this caller may read").
-			WithHint("project_overview lists the projects that can be read")
-	}
-	return s.c.Projects.Project(ctx, who, id)
 }
 
 // within runs a search in the time the owner gives one.
