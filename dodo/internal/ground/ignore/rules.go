@@ -19,6 +19,7 @@ type rule struct {
 	form    form
 	text    string  // of exact and ending: what is compared; of tokens: what a path starts with
 	tokens  []token // of tokens: the rest
+	tail    string  // of tokens: what a path that matches ends with
 }
 
 type form uint8
@@ -104,6 +105,13 @@ func parseRule(s string, fold bool) (rule, bool) {
 			return rule{}, false
 		}
 		u.form, u.text, u.tokens = tokens, s[:plain], list
+		// Most paths are told apart by how they begin or end, without a walk over tokens.
+		if plain == 0 && list[0].kind == literal {
+			u.text, u.tokens = list[0].lit, list[1:]
+		}
+		if n := len(u.tokens); n > 0 && u.tokens[n-1].kind == literal {
+			u.tail = u.tokens[n-1].lit
+		}
 	}
 	if fold {
 		u.text = lowerAll(u.text)
@@ -150,7 +158,7 @@ func (u *rule) match(s string) bool {
 		return strings.HasSuffix(s, u.text)
 	}
 	rest, ok := strings.CutPrefix(s, u.text)
-	return ok && match(u.tokens, rest)
+	return ok && strings.HasSuffix(rest, u.tail) && match(u.tokens, rest)
 }
 
 // A Stack is the rules that hold at a place: general ones first, then those of the root,

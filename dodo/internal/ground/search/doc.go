@@ -1,0 +1,2 @@
+// Package search finds text and names of files.
+package search
