@@ -176,7 +176,7 @@ func TestApplyAgainstTheRule(t *testing.T) {
 		}
 		return b.String()
 	}
-	for range 60000 {
+	for range 25000 {
 		kinds := 3 + r.IntN(4)
 		check(t, random(14, kinds), random(5, 2+r.IntN(2)), random(6, kinds), r.IntN(2) == 0, r.IntN(4))
 	}

@@ -251,10 +251,14 @@ func (f *FilePatch) place(t *target) ([]placed, []string, error) {
 				WithHint("give more lines around it, or the right line number").With("places", lines)
 		}
 	}
+	noted := 0
 	for i := range f.hunks {
 		if f.hunks[i].noted {
-			notes = append(notes, fmt.Sprintf("hunk %d: the counts of its header were missing or wrong and were not used", f.hunks[i].number))
+			noted++
 		}
+	}
+	if noted > 0 {
+		notes = append(notes, fmt.Sprintf("the counts in the headers of %d hunks were missing or wrong and were not used", noted))
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].line < out[j].line })
 	for i := 1; i < len(out); i++ {

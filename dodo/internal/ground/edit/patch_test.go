@@ -2,8 +2,10 @@ package edit_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/edit"
@@ -172,5 +174,41 @@ func TestPatchRefused(t *testing.T) {
 				t.Fatalf("got %q, %v (%v)", after, err, fault.From(err))
 			}
 		})
+	}
+}
+
+// Many hunks that are all elsewhere, and hostile patches, take no longer than their size says.
+func TestPatchIsSoon(t *testing.T) {
+	file := large("\n", 4<<20)
+	list := strings.SplitAfter(file, "\n")
+	var moved strings.Builder
+	moved.WriteString(names)
+	for i := range 200 {
+		fmt.Fprintf(&moved, "@@ -1,2 +1,1 @@\n %s-%s", list[1+100*i], list[2+100*i])
+	}
+	start := time.Now()
+	after, notes, err := apply(moved.String(), []byte(file))
+	if err != nil || len(notes) != 200 || strings.Count(string(after), "\n") != len(list)-1-200 {
+		t.Errorf("%d notes, %v", len(notes), err)
+	}
+	t.Logf("200 moved hunks: %v", time.Since(start))
+	if _, _, err := apply(moved.String()+"@@ -1,2 +1,1 @@\n "+list[30001]+"-"+list[30002], []byte(file)); !errors.Is(err, contract.ResourceLimit) {
+		t.Errorf("201 moved hunks: %v", err)
+	}
+	for name, p := range map[string]string{
+		"many lines":        names + "@@ -1 +1 @@\n" + strings.Repeat("-a\n", 1<<21),
+		"one long name":     "--- a/" + strings.Repeat(" 2026-01-01", 1<<20) + "\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n",
+		"one long git name": "diff --git " + strings.Repeat("a ", 1<<22) + "\nnew file mode 100644\n",
+		"counts that lie":   names + strings.Repeat("@@ -1,99999 +1,99999 @@\n-a\n+b\n\n", 200000),
+		"empty lines":       names + "@@ -1 +1 @@\n-a\n+b\n" + strings.Repeat("\n", 1<<19),
+		"many sections":     strings.Repeat("diff --git a/x b/x\nnew file mode 100644\n", 200000),
+		"a long block":      names + "@@ -1 +1 @@\n" + strings.Repeat("-a\n", 1<<19) + "-b\n+x\n",
+	} {
+		start := time.Now()
+		_, _, err := apply(p, []byte(strings.Repeat("a\n", 1<<20)))
+		t.Logf("%s: %v (%v)", name, time.Since(start), err)
+		if (err == nil) != (name == "empty lines") || time.Since(start) > 10*time.Second {
+			t.Errorf("%s: %v after %v", name, err, time.Since(start))
+		}
 	}
 }

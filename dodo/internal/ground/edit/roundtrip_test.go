@@ -69,7 +69,7 @@ func change(r *rand.Rand, list []string) []string {
 // library, as long as that can read it.
 func TestRoundTripLibrary(t *testing.T) {
 	tried, refused := 0, 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		list := lines(r, r.IntN(30))
 		kind := int(seed) % 3
@@ -130,7 +130,7 @@ func TestRoundTripGit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for seed := range uint64(120) {
+	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		list := lines(r, r.IntN(40))
 		kind := int(seed) % 3
