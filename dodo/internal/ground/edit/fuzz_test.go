@@ -12,6 +12,7 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/edit"
+	"localmcp/dodo/internal/ground/text"
 	"localmcp/internal/fault"
 )
 
@@ -197,6 +198,23 @@ func FuzzBound(f *testing.F) {
 		}
 		if _, err := edit.Apply([]byte(file), e, edit.Options{MaxBytes: int64(len(r.After)) - 1}); !errors.Is(err, contract.ResourceLimit) {
 			t.Fatalf("%d bytes: %v", len(r.After), err)
+		}
+	})
+}
+
+// What reading calls text without being told can be edited, and nothing else can.
+func FuzzAgreesWithReading(f *testing.F) {
+	for _, s := range []string{"", "a", "\ufeffa", "\xff\xfea\x00", "\xfe\xff\x00a", "\xff\xfe\x00\xd8", "\xff\xfea", "\xff\xfe\x00\x00", "a\x00", "\xff", "\ufeff\x00", "\xe2\x82"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 4096 {
+			return
+		}
+		kind := text.Detect(b, true)
+		_, err := edit.ReplaceAll(b, "x", "x", edit.Options{})
+		if (kind.Encoding != "") != (err == nil) || err != nil && !errors.Is(err, contract.UnsupportedEncoding) {
+			t.Fatalf("%q is %+v, and editing says %v", b, kind, err)
 		}
 	})
 }

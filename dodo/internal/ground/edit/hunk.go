@@ -14,8 +14,8 @@ var bomText = []byte("\ufeff")
 
 // Apply gives the file after the section; before is nil for a file that is to be created,
 // and the result is nil for one that is to be deleted. Every hunk's old lines must be in
-// the file exactly: at the place its header says, or else at exactly one other place that
-// no other hunk has taken; notes say which hunks were moved. It fails with CONFLICT (detail
+// the file exactly: at the place its header says, or else at exactly one other place; notes
+// say which hunks were moved. No two hunks may cover the same line. It fails with CONFLICT (detail
 // hunk, line of the patch and nearest or places), and as [Apply] of this package does.
 //
 // Where no old line of a hunk has a CR, its lines stand for the file's lines however they

@@ -30,8 +30,8 @@ func lines(r *rand.Rand, n int) []string {
 	return out
 }
 
-// text joins lines by the ends of a kind: LF, CRLF or mixed; the last may have none.
-func text(r *rand.Rand, list []string, kind int) string {
+// join joins lines by the ends of a kind: LF, CRLF or mixed; the last may have none.
+func join(r *rand.Rand, list []string, kind int) string {
 	var b strings.Builder
 	for i, l := range list {
 		b.WriteString(l)
@@ -73,7 +73,7 @@ func TestRoundTripLibrary(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		list := lines(r, r.IntN(30))
 		kind := int(seed) % 3
-		before, after := text(r, list, kind), text(r, change(r, list), kind)
+		before, after := join(r, list, kind), join(r, change(r, list), kind)
 		if before == after {
 			continue
 		}
@@ -134,7 +134,7 @@ func TestRoundTripGit(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		list := lines(r, r.IntN(40))
 		kind := int(seed) % 3
-		before, after := text(r, list, kind), text(r, change(r, list), kind)
+		before, after := join(r, list, kind), join(r, change(r, list), kind)
 		if before == after {
 			continue
 		}

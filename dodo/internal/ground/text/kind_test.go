@@ -21,6 +21,8 @@ func TestDetect(t *testing.T) {
 		"UTF-16LE":               {"\xff\xfea\x00", true, text.Kind{Encoding: text.UTF16LE, BOM: 2, Name: "text", MIME: "text/plain"}},
 		"UTF-16BE":               {"\xfe\xff\x00a", true, text.Kind{Encoding: text.UTF16BE, BOM: 2, Name: "text", MIME: "text/plain"}},
 		"UTF-32LE is not UTF-16": {"\xff\xfe\x00\x00a\x00\x00\x00", true, text.Kind{Binary: true, Name: "data", MIME: "application/octet-stream"}},
+		"a mark and a NUL":       {"\ufeffa\x00", true, text.Kind{Binary: true, Name: "data", MIME: "application/octet-stream"}},
+		"UTF-16 and a NUL":       {"\xff\xfea\x00\x00\x00\x00\x01", true, text.Kind{Binary: true, Name: "data", MIME: "application/octet-stream"}},
 		"UTF-16 without a mark":  {"h\x00i\x00\r\x00\n\x00", true, text.Kind{Binary: true, Name: "data", MIME: "application/octet-stream", Guess: text.UTF16LE}},
 		"the same, big-endian":   {"\x00h\x00i\x00\n", true, text.Kind{Binary: true, Name: "data", MIME: "application/octet-stream", Guess: text.UTF16BE}},
 		"windows-1252":           {"caf\xe9\n", true, text.Kind{Name: "text in an unknown encoding", MIME: "text/plain"}},
