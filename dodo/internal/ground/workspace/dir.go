@@ -240,7 +240,7 @@ func (d *Dir) creatable(name string) error {
 	if err := d.t.Access(p); err != nil {
 		return err
 	}
-	return creatableName(p)
+	return plainName(p)
 }
 
 func (d *Dir) fault(p Path, err error) error {

@@ -10,9 +10,9 @@ import (
 	"localmcp/internal/fault"
 )
 
-// creatableName admits names that every terminal and every client can show: what exists under
+// plainName admits names that every terminal and every client can show: what exists under
 // another name can be read and changed, but nothing new gets one.
-func creatableName(p Path) error {
+func plainName(p Path) error {
 	deny := func(why string) error {
 		return fault.New(contract.PathDenied, "the new name %s", why).WithHint("choose another name")
 	}
