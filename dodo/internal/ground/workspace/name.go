@@ -29,8 +29,9 @@ func plainName(p Path) error {
 
 // Shown is the path for an answer: as it is, but that bytes which are no UTF-8 are written
 // as \x and two hex digits. Such an entry can be seen and not named by a caller.
-func (p Path) Shown() string {
-	s := p.String()
+func (p Path) Shown() string { return shown(p.String()) }
+
+func shown(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
