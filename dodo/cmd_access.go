@@ -77,13 +77,11 @@ func (p *program) setAccessMode(ctx context.Context, mode contract.AccessMode) e
 		return err
 	}
 	defer in.close(nil)
-	if mode == contract.AccessManaged {
-		if err := in.store.SetAccessMode(ctx, mode); err != nil {
-			return err
-		}
-	}
 	if _, err := config.Update(ctx, in.dir, func(c *config.Config) error {
 		c.AccessMode = mode
+		if mode == contract.AccessManaged {
+			return in.store.SetAccessMode(ctx, mode)
+		}
 		return nil
 	}); err != nil {
 		return err

@@ -85,8 +85,8 @@ func (p *program) entry(client string, f connectFlags) (s connect.Server, err er
 		return s, fault.New(cli.Usage, "--name must be a plain word")
 	}
 	s = connect.Server{Name: f.name, Args: []string{"stdio"}}
-	if s.Program, err = os.Executable(); err != nil {
-		return s, fmt.Errorf("find this program: %w", err)
+	if s.Program, err = p.self(); err != nil {
+		return s, err
 	}
 	if f.root != "" || client == connect.Cursor {
 		root, err := p.rootOf(f.root)
@@ -109,6 +109,23 @@ func (p *program) entry(client string, f connectFlags) (s connect.Server, err er
 		s.Env = map[string]string{config.DirVariable: dir}
 	}
 	return s, nil
+}
+
+// self is the path of this program: as it stands on the PATH, if it does, so that a link that
+// is set to a newer version later is followed then.
+func (p *program) self() (string, error) {
+	real, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	if found, ok := connect.Find("dodo", p.env["PATH"]); ok {
+		a, err1 := os.Stat(real)
+		b, err2 := os.Stat(found)
+		if err1 == nil && err2 == nil && os.SameFile(a, b) {
+			return found, nil
+		}
+	}
+	return real, nil
 }
 
 // quoted is a command as one types it.

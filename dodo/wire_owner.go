@@ -97,19 +97,8 @@ func ownerCommands(store *state.Store) map[string]owner.Command {
 }
 
 // mirrorAccess brings the access mode of the configuration into the state, where every
-// running server looks. The file may change meanwhile: what it says last holds.
+// running server looks. The file cannot change meanwhile: a start must not widen what the
+// owner is just narrowing.
 func mirrorAccess(ctx context.Context, dir string, store *state.Store) error {
-	for {
-		c, err := config.Load(dir)
-		if err != nil {
-			return err
-		}
-		if err := store.SetAccessMode(ctx, c.AccessMode); err != nil {
-			return err
-		}
-		again, err := config.Load(dir)
-		if err != nil || again.AccessMode == c.AccessMode {
-			return err
-		}
-	}
+	return config.Hold(ctx, dir, func(c config.Config) error { return store.SetAccessMode(ctx, c.AccessMode) })
 }
