@@ -279,9 +279,15 @@ func TestApprovals(t *testing.T) {
 	if _, used, err := in.store.Consume(t.Context(), q, time.Minute); !used || err != nil {
 		t.Errorf("%v %v", used, err)
 	}
-	q.Digest = "sha256:1"
+	q.Digest, q.Detail = "sha256:1", json.RawMessage(`{"diff":"`+strings.Repeat("x", 2<<20)+`","lines":[0`+strings.Repeat(",1", 400)+`]}`)
 	if a, _, err = in.store.Consume(t.Context(), q, time.Minute); err != nil {
 		t.Fatal(err)
+	}
+	if status, out, errs := run1("pending", "--json"); status != 0 || len(out) < 2<<20 || !strings.Contains(out, a.ID) {
+		t.Errorf("a preview longer than a message: %d, %d bytes, %s", status, len(out), errs)
+	}
+	if status, out, _ := run1("pending"); status != 0 || !strings.Contains(out, "and 206 more lines") || len(out) > 20_000 {
+		t.Errorf("%d %.200s", status, out[max(0, len(out)-200):])
 	}
 	if status, out, errs := run1("deny", a.ID, "--json"); status != 0 || !strings.Contains(out, `"denied"`) {
 		t.Errorf("%d %s %s", status, out, errs)
