@@ -108,10 +108,11 @@ func (p *program) pendingCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					a.Preview = full.Detail
-					if a.Workspace == l.WorkspaceID {
-						a.Root = l.Root
+					w, err := in.store.Workspace(c.Context(), a.Workspace)
+					if err != nil {
+						return err
 					}
+					a.Preview, a.Root = full.Detail, w.Root
 					out.Approvals = append(out.Approvals, a)
 				}
 			}
