@@ -10,6 +10,11 @@ type Rules struct {
 	base string // directory of the file and a slash; empty for the root
 	fold bool
 	list []rule
+
+	// What a match needs of list, by index in rising order: the rules that compare a name
+	// whole, by that name, and all others.
+	named map[string][]int
+	other []int
 }
 
 type rule struct {
@@ -19,6 +24,8 @@ type rule struct {
 	form    form
 	text    string  // of exact and ending: what is compared; of tokens: what a path starts with
 	tokens  []token // of tokens: the rest
+
+	first, last int // the bytes it begins and ends with, to pass it over quickly; -1 is any
 }
 
 type form uint8
@@ -52,10 +59,35 @@ func parse(data []byte, base string, fold bool) *Rules {
 			continue
 		}
 		if u, ok := parseRule(trimSpaces(string(line)), fold); ok {
-			r.list = append(r.list, u)
+			r.add(u)
 		}
 	}
 	return r
+}
+
+func (r *Rules) add(u rule) {
+	u.first, u.last = -1, -1
+	if u.text != "" && u.form != ending {
+		u.first = int(u.text[0])
+	} else if len(u.tokens) > 0 && u.tokens[0].kind == literal {
+		u.first = int(u.tokens[0].lit[0])
+	}
+	if u.text != "" && u.form != tokens {
+		u.last = int(u.text[len(u.text)-1])
+	} else if n := len(u.tokens); n > 0 && u.tokens[n-1].kind == literal {
+		lit := u.tokens[n-1].lit
+		u.last = int(lit[len(lit)-1])
+	}
+	i := len(r.list)
+	r.list = append(r.list, u)
+	if u.names && u.form == exact {
+		if r.named == nil {
+			r.named = map[string][]int{}
+		}
+		r.named[u.text] = append(r.named[u.text], i)
+	} else {
+		r.other = append(r.other, i)
+	}
 }
 
 // trimSpaces takes the spaces away at the end that no backslash keeps.
@@ -126,8 +158,16 @@ func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 		rel = lowerAll(rel)
 	}
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
-	for i := len(r.list) - 1; i >= 0; i-- {
-		u := &r.list[i]
+	best := -1
+	if r.named != nil {
+		for _, i := range r.named[name] {
+			if isDir || !r.list[i].dirOnly {
+				best = i
+			}
+		}
+	}
+	for j := len(r.other) - 1; j >= 0 && r.other[j] > best; j-- {
+		u := &r.list[r.other[j]]
 		if u.dirOnly && !isDir {
 			continue
 		}
@@ -136,13 +176,20 @@ func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 			s = name
 		}
 		if u.match(s) {
-			return !u.negated, true
+			best = r.other[j]
+			break
 		}
 	}
-	return false, false
+	if best < 0 {
+		return false, false
+	}
+	return !r.list[best].negated, true
 }
 
 func (u *rule) match(s string) bool {
+	if s == "" || u.first >= 0 && int(s[0]) != u.first || u.last >= 0 && int(s[len(s)-1]) != u.last {
+		return false
+	}
 	switch u.form {
 	case exact:
 		return s == u.text
