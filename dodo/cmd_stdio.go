@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"time"
@@ -69,6 +70,12 @@ func (p *program) stdio(ctx context.Context, f stdioFlags) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	door, err := s.ownerDoor(ctx, "stdio", stop)
+	if err != nil {
+		return errors.Join(err, s.end(ctx))
+	}
 	set := surface.Tools(kind, surface.Order(s.listed()), s.gate, contract.LocalGrant)
 	err = mcpserve.New(mcpserve.Options{
 		Name: "dodo", Title: "Dodo", Version: version, Instructions: instructions, Set: set, Caller: contract.LocalGrant,
@@ -76,7 +83,7 @@ func (p *program) stdio(ctx context.Context, f stdioFlags) error {
 	}).ServeStdio(ctx)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
-	if e := s.end(end); err == nil {
+	if e := errors.Join(door.Close(), s.end(end)); err == nil {
 		err = e
 	}
 	return err

@@ -67,6 +67,20 @@ func (p *program) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&p.streams.Verbose, "verbose", false, "show the causes of failures")
 	root.AddCommand(
 		p.stdioCommand(),
+		p.statusCommand(),
+		p.stopCommand(),
+		p.pendingCommand(),
+		p.approveCommand(),
+		p.denyCommand(),
+		p.trustCommand(),
+		p.accessModeCommand(),
+		p.accessCommand(),
+		p.auditCommand(),
+		p.limitsCommand(),
+		p.configCommand(),
+		p.projectCommand(),
+		p.connectCommand(),
+		p.doctorCommand(),
 		p.versionCommand(),
 	)
 	return root

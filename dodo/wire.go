@@ -13,6 +13,7 @@ import (
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/dodo/internal/gate"
 	"localmcp/dodo/internal/ground/policy"
+	"localmcp/dodo/internal/ground/search"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/dodo/internal/host"
@@ -45,7 +46,7 @@ func (p *program) install(ctx context.Context) (*installation, error) {
 		return nil, err
 	}
 	in := &installation{dir: dir, home: p.env["HOME"], path: p.env["PATH"], config: c, store: store}
-	if err := store.SetAccessMode(ctx, c.AccessMode); err != nil {
+	if err := mirrorAccess(ctx, dir, store); err != nil {
 		in.close(nil)
 		return nil, err
 	}
@@ -153,14 +154,15 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 		s.log.Warn("the directory is not the one it was: saved trust and clients' access were reset", "workspace", id)
 	}
 	services := services{
-		files: workspace.NewService(tree, s.config.Limits, s),
-		notes: notes.New(s.store, id),
+		files:  workspace.NewService(tree, s.config.Limits, s),
+		search: search.New(search.Config{Tree: tree, Workspace: id, Epoch: epoch, Limits: s.config.Limits, Projects: s, Now: time.Now}),
+		notes:  notes.New(s.store, id),
 		overview: overview.New(overview.Config{
 			Tree: tree, Store: s.store, Workspace: id, Epoch: epoch, Limits: s.limits, View: s, Projects: s.projects,
 			Standing: func(ctx context.Context) (contract.Trust, contract.AccessMode, error) {
 				return s.rules().standing(ctx, id)
 			},
-			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: "builtin", Note: note,
+			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note,
 		}),
 	}
 	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: tree.Close}, nil
@@ -212,13 +214,14 @@ func (s *served) projects(ctx context.Context, p contract.Principal) ([]overview
 // services are everything that has operations, of one workspace.
 type services struct {
 	files    *workspace.Service
+	search   *search.Service
 	notes    *notes.Service
 	overview *overview.Service
 }
 
 // catalogue are the operations of the catalogue that exist. Nil services show theirs too.
 func (s services) catalogue() []contract.Op {
-	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.notes.Ops()))
+	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.search.Ops(), s.notes.Ops()))
 }
 
 // operations are those, and dodo_discover over them.

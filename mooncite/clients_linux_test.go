@@ -146,7 +146,7 @@ func (w *world) others() string {
 }
 
 // standIn tells Pi and OMP of the model.
-func standIn(m *model) string {
+func standIn(m model) string {
 	return `{"providers":{"stand-in":{"baseUrl":` + quoted(m.URL+"/v1") + `,"api":"openai-completions","apiKey":"none",` +
 		`"models":[{"id":"stand-in","name":"stand-in","reasoning":false,"input":["text"],"contextWindow":100000,"maxTokens":1000}]}}}`
 }
@@ -198,7 +198,7 @@ func TestRealClients(t *testing.T) {
 		if !strings.Contains(r.stdout, "mooncite@") {
 			t.Errorf("omp plugin list: %s%s", r.stdout, r.stderr)
 		}
-		m.forget()
+		m.Forget()
 		r = w.client("omp", "-p", "--model", "stand-in/stand-in", "--no-lsp", "--no-session", "what was that error?")
 		m.asked(t, r)
 	})
@@ -216,17 +216,17 @@ func TestRealClients(t *testing.T) {
 		w.Set("ENABLE_TOOL_SEARCH", "false")
 		w.Set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
 		w.Set("DISABLE_AUTOUPDATER", "1")
-		m.forget()
+		m.Forget()
 		r := w.client("claude", "-p", "what was that error?", "--allowedTools", "mcp__mooncite__mooncite_recall,mcp__mooncite__mooncite_inspect")
 		m.asked(t, r)
 	})
 	t.Run("Codex", func(t *testing.T) {
-		m.forget()
+		m.Forget()
 		r := w.client("codex", "exec", "--skip-git-repo-check", "-c", `model_provider="stand-in"`, "-c", `mcp_servers.other.enabled=false`, "--dangerously-bypass-approvals-and-sandbox", "what was that error?")
 		m.asked(t, r)
 	})
 	t.Run("Pi", func(t *testing.T) {
-		m.forget()
+		m.Forget()
 		r := w.client("pi", "-p", "--provider", "stand-in", "--model", "stand-in", "--no-session", "what was that error?")
 		m.asked(t, r)
 	})

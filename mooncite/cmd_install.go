@@ -20,10 +20,8 @@ func (p *program) installCommand() *cobra.Command {
 			"client's own command. An older version is replaced; what is in order is left alone. Nothing that\n"+
 			"mooncite did not make is replaced: another server, package or command of the name is refused.",
 		func(ctx context.Context, i *install.Installer, places source.Places) (install.Result, error) {
-			if engine.Present(places) { // another program's is refused before anything is made
-				if err := engine.Prepare(places); err != nil {
-					return install.Result{}, err
-				}
+			if err := ownState(places); err != nil { // before anything is made
+				return install.Result{}, err
 			}
 			r, err := i.Install(ctx)
 			if dir := filepath.Dir(i.Places.Launcher); err == nil && !slices.Contains(filepath.SplitList(p.env["PATH"]), dir) {
@@ -69,12 +67,13 @@ func (p *program) lifecycle(use, short, long string, do func(context.Context, *i
 			if err != nil {
 				return err
 			}
-			if use == "install" || len(r.Registrations) > 0 && engine.Present(places) {
-				if err := engine.SaveRegistrations(places, registrations(r.Registrations), time.Now()); err != nil {
-					return err
-				}
+			if err := p.answer(asJSON, r); err != nil { // it is done, whatever comes
+				return err
 			}
-			return p.answer(asJSON, r)
+			if use == "install" || len(r.Registrations) > 0 && engine.Present(places) {
+				return engine.SaveRegistrations(places, registrations(r.Registrations), time.Now())
+			}
+			return nil
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

@@ -116,6 +116,9 @@ func (p *program) memoryStatusCommand() *cobra.Command {
 				}
 				return p.answer(asJSON, memorySetting{"derived_memory_config", 1, false, on.Configured, len(kept) > 0, false})
 			}
+			if err := ownState(places); err != nil {
+				return err
+			}
 			m := memory.New(places.StateDir, version, nil, nil) // counting asks for no evidence
 			defer m.Close()
 			out := m.Status(c.Context())
@@ -158,6 +161,9 @@ func (p *program) memoryPurgeCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			places, err := source.PlacesOf(p.env)
 			if err != nil {
+				return err
+			}
+			if err := ownState(places); err != nil { // what another program learned is not ours to remove
 				return err
 			}
 			kept, err := memory.Present(places.StateDir)

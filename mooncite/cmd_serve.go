@@ -9,19 +9,13 @@ import (
 
 	"localmcp/internal/cli"
 	"localmcp/internal/confine"
-	"localmcp/internal/fault"
+	"localmcp/internal/mcpserve"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/source"
 )
 
-// serving are the flags of serve.
-type serving struct {
-	strict bool
-	worker bool // hidden: the supervisor sets it
-}
-
 func (p *program) serveCommand() *cobra.Command {
-	var s serving
+	var worker bool // hidden: the supervisor sets it
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the tools to an AI client over MCP on standard input and output",
@@ -31,15 +25,15 @@ func (p *program) serveCommand() *cobra.Command {
 			"and read and write nothing but what it needs. It tries that before it opens a history.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if s.worker || unconfined {
-				return p.work(c.Context(), s)
+			if worker || unconfined {
+				return p.work(c.Context(), worker)
 			}
-			return p.supervise(c.Context(), s)
+			return p.supervise(c.Context())
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&s.strict, "strict", false, "do not serve where the kernel's Landlock is old or missing")
-	f.BoolVar(&s.worker, "worker", false, "")
+	f.BoolVar(&p.strict, "strict", false, "do not serve where the kernel's Landlock is old or missing")
+	f.BoolVar(&worker, "worker", false, "")
 	if err := f.MarkHidden("worker"); err != nil {
 		panic(err) // the flag is there
 	}
@@ -47,9 +41,11 @@ func (p *program) serveCommand() *cobra.Command {
 }
 
 // supervise starts workers. This process opens no history, and runs nothing but itself.
-func (p *program) supervise(ctx context.Context, s serving) error {
+func (p *program) supervise(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
+	ctx, unwatch := mcpserve.UntilOrphaned(ctx)
+	defer unwatch()
 	places, err := source.PlacesOf(p.env)
 	if err != nil {
 		return err
@@ -61,7 +57,7 @@ func (p *program) supervise(ctx context.Context, s serving) error {
 		return err
 	}
 	args := []string{"mooncite", "serve", "--worker"}
-	if s.strict {
+	if p.strict {
 		args = append(args, "--strict")
 	}
 	if p.streams.Verbose {
@@ -76,11 +72,11 @@ func (p *program) supervise(ctx context.Context, s serving) error {
 
 // work serves one client, until the input ends or the roots have changed; then another
 // worker goes on.
-func (p *program) work(ctx context.Context, s serving) error {
+func (p *program) work(ctx context.Context, supervised bool) error {
 	limitMemory()
 	var letter *confine.Letter
 	var state []byte
-	if s.worker {
+	if supervised {
 		var err error
 		if letter, state, err = confine.Inherit(); err != nil {
 			return err
@@ -91,10 +87,6 @@ func (p *program) work(ctx context.Context, s serving) error {
 		return err
 	}
 	defer e.Close()
-	if s.strict && g.state.Level != confine.Full {
-		return fault.New(confine.Refused, "this kernel can confine the program only in part (%s, Landlock ABI %d), and --strict was given", g.state.Level, g.state.LandlockABI).
-			WithHint("use Linux 6.12 or later with Landlock switched on, or leave --strict away")
-	}
 	m, err := p.memory(e)
 	if err != nil {
 		return err

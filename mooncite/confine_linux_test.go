@@ -175,7 +175,7 @@ func TestCase82Threads(t *testing.T) {
 	t.Parallel()
 	eachUser(t, func(t *testing.T, w *world) {
 		r := w.probe().Report
-		if r.Count < 100 || r.Blocked != 100 {
+		if r.Count < 100 || r.Blocked != 100 { // the report counted them
 			t.Errorf("%d threads, %d blocked", r.Count, r.Blocked)
 		}
 		const none = "0000000000000000"
@@ -220,28 +220,47 @@ func TestCase83SQLite(t *testing.T) {
 	})
 }
 
-// A database of another program in a root is none of the five histories: it is not
-// opened, not locked, and nothing of it is found.
+// A database of another program in a root is none of the five histories, in whatever state
+// it is: open with a log, with a log that was left behind, closed. It is not opened, not
+// locked, and nothing of it is found; under a name that histories have it is a damaged one.
 func TestCase84ForeignDatabases(t *testing.T) {
 	t.Parallel()
 	w := sampleWorld(t)
 	dir := filepath.Dir(w.source())
-	live := filepath.Join(dir, "live.jsonl.sqlite")
-	db, err := sql.Open("sqlite", live+"?_pragma=journal_mode(wal)")
-	if err != nil {
+	files := decode[engine.StatusOut](t, w.must(0, "status", "--json").stdout).SourceFilesByOrigin.Codex
+	open := func(name string) *sql.DB {
+		t.Helper()
+		db, err := sql.Open("sqlite", filepath.Join(dir, name)+"?_pragma=journal_mode(wal)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []string{"CREATE TABLE t (x)", "INSERT INTO t VALUES ('zanzibar telegram')"} {
+			if _, err := db.Exec(q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return db
+	}
+	live := open("live.sqlite")
+	defer live.Close()
+	if err := open("closed.sqlite").Close(); err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	for _, q := range []string{"CREATE TABLE t (x)", "INSERT INTO t VALUES ('zanzibar telegram')"} {
-		if _, err := db.Exec(q); err != nil {
+	for to, from := range map[string]string{
+		"left.sqlite": "live.sqlite", "left.sqlite-wal": "live.sqlite-wal",
+		"one.jsonl": "live.sqlite", "one.jsonl-wal": "live.sqlite-wal", "log.jsonl": "live.sqlite-wal", "closed.jsonl": "closed.sqlite",
+	} {
+		data := read(t, filepath.Join(dir, from))
+		if strings.HasSuffix(to, ".jsonl") {
+			data += "\n" // what has no end yet is not looked at
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// One that is open with a log, one with a log that was left behind, one under a name
-	// that histories have.
-	for to, from := range map[string]string{"left.sqlite": "", "left.sqlite-wal": "-wal", "plain.jsonl": "-wal"} {
-		if err := os.WriteFile(filepath.Join(dir, to), []byte(read(t, live+from)), 0o600); err != nil {
-			t.Fatal(err)
+	for _, name := range []string{"closed.sqlite-wal", "left.sqlite-shm"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Fatalf("%s is there, so the state is another than meant", name)
 		}
 	}
 	before := testenv.Fingerprint(t, dir)
@@ -250,6 +269,11 @@ func TestCase84ForeignDatabases(t *testing.T) {
 	}
 	if out := w.recall("zanzibar telegram"); len(out.Candidates) > 0 {
 		t.Errorf("%s", out.Text())
+	}
+	// Those under a history's name were looked at, and no other.
+	st := decode[engine.StatusOut](t, w.run("status", "--json").stdout)
+	if got := st.SourceFilesByOrigin.Codex - files; got != 3 || st.Malformed < 3 {
+		t.Errorf("%d files more, %s", got, st.Text())
 	}
 	if after := testenv.Fingerprint(t, dir); after != before {
 		t.Errorf("changed:\n%s\n%s", before, after)
@@ -489,8 +513,49 @@ func TestOldKernel(t *testing.T) {
 			if want.Level == "full" && s.status != 0 || want.Level != "full" && (s.status != exitConfinement || !strings.Contains(s.stderr, "--strict")) || s.stdout != "" {
 				t.Errorf("%s: serve --strict: status %d, %s%s", profile, s.status, s.stdout, s.stderr)
 			}
+			if want.Level == "full" {
+				continue
+			}
+			// What is refused has opened no history: nothing was made to keep it in.
+			fresh := w.Path("state-" + profile)
+			strict := w.with(&oldkernel).command(t.Context(), profile, w.path, "serve", "--strict")
+			strict.Env = append(strict.Env, "MOONCITE_STATE_DIR="+fresh)
+			finish(t, strict)
+			if names, err := os.ReadDir(fresh); err != nil || len(names) != 1 {
+				t.Errorf("%s: serve --strict made %v (%v)", profile, names, err)
+			}
 		}
 	})
+}
+
+// anEvidence is an evidence id that nothing has.
+var anEvidence = "mooncite:codex:" + strings.Repeat(strings.Repeat("0", 24)+":", 3) + "0"
+
+// A home that may be read, because it is the state directory or leads into a root, is no
+// sign that the confinement fails.
+func TestReadableHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, dir := range []string{"both", "root/home", "config"} {
+		if err := os.MkdirAll(w.Path(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(w.Path("root/home"), w.Path("link")); err != nil {
+		t.Fatal(err)
+	}
+	w.Set("HOME", w.Path("both"))
+	w.Set("MOONCITE_STATE_DIR", w.Path("both"))
+	if r := w.run("recall", "anything"); r.status != exitInconclusive {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+	w.Set("XDG_CONFIG_HOME", w.Path("config"))
+	w.Set("MOONCITE_STATE_DIR", w.Path("state"))
+	w.Set("HOME", w.Path("link"))
+	w.must(0, "source", "add", "claude-code", w.Path("root"))
+	if r := w.run("recall", "anything"); r.status != exitInconclusive {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
 }
 
 // Without seccomp nothing is read, and the reason is said. A kernel that only says that
@@ -503,7 +568,8 @@ func TestConfinementFails(t *testing.T) {
 			"empty-seccomp":  "was not denied",
 			"empty-landlock": "reading a file outside was not denied",
 		} {
-			for _, args := range [][]string{{"serve"}, {"recall", "ECONNRESET"}, {"rebuild"}, {"status"}, {"source", "list"}} {
+			for _, args := range [][]string{{"serve"}, {"recall", "ECONNRESET"}, {"inspect", anEvidence}, {"forget", "--evidence", anEvidence, "--yes"},
+				{"rebuild"}, {"status"}, {"source", "list"}} {
 				r := w.under(profile, args...)
 				if r.status != exitConfinement || r.stdout != "" || !strings.Contains(r.stderr, why) {
 					t.Errorf("%s: %v: status %d, %s%s", profile, args, r.status, r.stdout, r.stderr)

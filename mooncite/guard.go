@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"localmcp/internal/confine"
+	"localmcp/internal/fault"
 	"localmcp/mooncite/internal/engine"
 	"localmcp/mooncite/internal/source"
 )
@@ -23,11 +25,11 @@ var readable = []string{"/proc/self", "/dev/null", "/dev/urandom", "/etc/localti
 
 // guard takes away from this process, for good, what it does not need to read the roots as
 // they are now, and tries whether it is gone. With state it may also write there. No
-// history was opened before.
+// history was opened before, and none is where a strict program refuses the kernel.
 func (p *program) guard(places source.Places, state bool, keep ...int) (*guard, error) {
 	g := &guard{places: places}
 	if unconfined {
-		return g, nil
+		return g, p.enough(g)
 	}
 	policy := confine.Policy{System: append([]string{places.ConfigDir}, readable...)}
 	for _, r := range places.Resolve().Roots {
@@ -43,14 +45,30 @@ func (p *program) guard(places source.Places, state bool, keep ...int) (*guard, 
 	if g.state, err = confine.Self(policy, keep...); err != nil {
 		return nil, err
 	}
-	return g, confine.Verify(g.state, g.trial(p.env["HOME"]))
+	if err := confine.Verify(g.state, g.trial(p.env["HOME"])); err != nil {
+		return nil, err
+	}
+	return g, p.enough(g)
+}
+
+// enough refuses what a strict program does not work with.
+func (p *program) enough(g *guard) error {
+	if !p.strict || g.state.Level == confine.Full {
+		return nil
+	}
+	return fault.New(confine.Refused, "this kernel can confine the program only in part (%s, Landlock ABI %d), and --strict was given", g.state.Level, g.state.LandlockABI).
+		WithHint("use Linux 6.12 or later with Landlock switched on, or leave --strict away")
 }
 
 // trial is what must be out of reach: what everybody has, and what is in no root.
 func (g *guard) trial(home string) confine.Trial {
 	t := confine.Trial{}
+	reach := []string{g.places.StateDir}
+	for dir := range g.state.Held {
+		reach = append(reach, end(dir))
+	}
 	for _, path := range []string{"/", "/etc/passwd", home} {
-		if !g.reaches(path) {
+		if to := end(path); !slices.ContainsFunc(reach, func(dir string) bool { return below(to, dir) }) {
 			t.Outside = append(t.Outside, path)
 		}
 	}
@@ -62,14 +80,16 @@ func (g *guard) trial(home string) confine.Trial {
 	return t
 }
 
-// reaches reports whether a path lies in what may be read.
-func (g *guard) reaches(path string) bool {
-	for dir := range g.state.Held {
-		if path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
-			return true
-		}
+// end is where a path leads.
+func end(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
 	}
-	return false
+	return path
+}
+
+func below(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // stale reports whether the roots are others than those the process may read: one came,

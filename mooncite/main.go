@@ -53,6 +53,7 @@ var codes = cli.Codes{
 type program struct {
 	env     map[string]string
 	streams *cli.Streams
+	strict  bool // only full confinement will do
 }
 
 // run is main without the process: it returns the exit status.

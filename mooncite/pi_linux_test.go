@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -124,6 +125,27 @@ func TestPiExtensionWithoutProgram(t *testing.T) {
 	}
 }
 
+// A server that refuses to start is heard.
+func TestPiExtensionSaysWhy(t *testing.T) {
+	node := mcptest.Node(t)
+	w := newWorld(t)
+	dir := extensionAlone(t)
+	script := filepath.Join(dir, "session.mjs")
+	if err := errors.Join(os.WriteFile(script, []byte(piAlone), 0o600), os.Mkdir(filepath.Join(dir, "bin"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Executable(t, filepath.Join(dir, "bin/mooncite"), []byte("#!/bin/sh\nprintf 'mooncite: this kernel cannot\\n  use another\\n' >&2\nexit 78\n"))
+	for range rounds(t, 5) { // what is written to it, what it says and its end come in any order
+		ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
+		c := exec.CommandContext(ctx, node, script)
+		c.Env, c.Dir = w.Environ(), dir
+		if r := finish(t, c); r.status != 0 || r.stdout != "mooncite: mooncite has ended: this kernel cannot\n  use another\n" {
+			t.Errorf("the session ends with %d\n%s\n%s", r.status, r.stdout, r.stderr)
+		}
+		cancel()
+	}
+}
+
 const piAlone = `
 import assert from "node:assert/strict";
 import extension from "./pi/mooncite.ts";
@@ -173,7 +195,8 @@ const pid = Number(readFileSync(process.argv[2], "utf8").trim());
 process.kill(pid, "SIGKILL");
 const lives = () => { try { return process.kill(pid, 0); } catch { return false; } };
 while (lives()) await new Promise((resolve) => setTimeout(resolve, 20));
-assert.equal((await call("mooncite_recall", { query: "ECONNRESET" })).details.outcome, "matches", "a new one takes the place of a server that died");
+const after = await Promise.all([1, 2, 3].map(() => call("mooncite_recall", { query: "ECONNRESET" })));
+for (const each of after) assert.equal(each.details.outcome, "matches", "one new server takes the place of one that died");
 
 await handlers.session_shutdown({}, ctx);
 await handlers.session_shutdown({}, ctx);

@@ -33,6 +33,14 @@ func (p *program) open(ctx context.Context, o engine.Options, keep ...int) (*eng
 	return e, g, err
 }
 
+// ownState refuses a state directory that is there and is another program's.
+func ownState(places source.Places) error {
+	if !engine.Present(places) {
+		return nil
+	}
+	return engine.Prepare(places)
+}
+
 // server shows an engine's tools over MCP, and those of learned memory when it is on:
 // they ask memoryOn at each call.
 func server(e *engine.Engine, m *memory.Store, memoryOn func() error, stale func() bool) *mcpserve.Server {

@@ -40,5 +40,7 @@ func dropCapabilities(bounding bool) error {
 	}
 	head = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	return everyThread(syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none[0])), 0))
+	return everyThread(func() (uintptr, uintptr, syscall.Errno) {
+		return syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none[0])), 0)
+	})
 }

@@ -256,6 +256,7 @@ func TestDenied(t *testing.T) {
 			"net.Dial tcp": filtered, "net.Dial udp": filtered, "net.Dial unix": filtered, "net.Listen": filtered, "exec": filtered,
 			"chmod": filtered, "chtimes": filtered, "truncate": filtered, "link": filtered,
 			"rename": refused, "remove": refused, "write": refused, "create": refused,
+			"dumpable": "0 0", "core": "0 0 bytes",
 			"state": permitted, "mkdir in state": filtered, "symlink in state": filtered,
 		} {
 			if got, there := f.Extra[what]; got != want || !there {
@@ -469,12 +470,15 @@ func TestKilledWorker(t *testing.T) {
 	})
 }
 
-// A supervisor that is told to end takes its worker along.
+// A supervisor that is told to end takes its worker along, also one that just wanted
+// another in its place.
 func TestStoppedSupervisor(t *testing.T) {
 	eachUser(t, func(t *testing.T, p *place) {
-		_, status, took := p.supervise("stop")
-		if status != 0 || took > 2*time.Second {
-			t.Errorf("status %d after %v", status, took)
+		for _, how := range []string{"stop", "stop and again"} {
+			out, status, took := p.supervise(how)
+			if status != 0 || took > 2*time.Second || strings.Count(out, "letter") != 1 {
+				t.Errorf("%s: status %d after %v\n%s", how, status, took, out)
+			}
 		}
 	})
 }

@@ -259,7 +259,9 @@ func (r *ruleset) enforce() error {
 	if r.fd < 0 {
 		return nil
 	}
-	return everyThread(syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0))
+	return everyThread(func() (uintptr, uintptr, syscall.Errno) {
+		return syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0)
+	})
 }
 
 func (r *ruleset) close() {

@@ -2,11 +2,11 @@ package confine
 
 import (
 	"errors"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -82,28 +82,34 @@ func refused(err error, format string, args ...any) *fault.Error {
 	return f
 }
 
-// everyThread gives the outcome of a system call that [syscall.AllThreadsSyscall] made on
-// every thread there is; threads that are made later inherit what it set.
-func everyThread(_, _ uintptr, errno syscall.Errno) error {
-	switch errno {
+// everyThread gives the outcome of a system call that set makes on every thread there is
+// by [syscall.AllThreadsSyscall]; threads that are made later inherit what it did.
+//
+// The runtime stops the world for such a call, and its monitor goes to sleep when it sees
+// that. Woken up again it looks around every few microseconds, which costs a short command
+// more CPU time than its whole confinement. A timer that is due by then keeps the monitor
+// as calm as it was.
+func everyThread(set func() (r1, r2 uintptr, errno syscall.Errno)) error {
+	due := time.AfterFunc(soon, func() {})
+	defer due.Stop()
+	switch _, _, errno := set(); errno {
 	case 0:
 		return nil
 	case unix.ENOTSUP:
 		return errCgo
+	default:
+		return errno
 	}
-	return errno
 }
+
+// soon is after the world stops, where nothing runs a timer, and before it starts again.
+const soon = 30 * time.Microsecond
 
 // closeInherited closes every descriptor above 2 that came from who started the
 // program. The program's own are close-on-exec from their birth, and no such descriptor
 // comes through an exec: what lacks the flag was inherited.
 func closeInherited(keep []int) error {
-	dir, err := os.Open("/proc/self/fd")
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
+	names, err := descriptors()
 	if err != nil {
 		return err
 	}
@@ -123,6 +129,24 @@ func closeInherited(keep []int) error {
 		unix.Close(fd)
 	}
 	return nil
+}
+
+// descriptors lists what is open, and the one it looks with: without package os, which
+// would first try whether the poller takes it.
+func descriptors() ([]string, error) {
+	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	var names []string
+	for buf := make([]byte, 4096); ; {
+		n, err := unix.ReadDirent(dir, buf)
+		if err != nil || n <= 0 {
+			return names, err
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
 }
 
 // hideMemory keeps what the process has read out of core files and out of reach of other

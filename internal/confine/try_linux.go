@@ -180,13 +180,13 @@ func verifyThread() error {
 		{"memory dumps", unix.PR_GET_DUMPABLE, 0},
 	} {
 		if got, err := unix.PrctlRetInt(want.option, 0, 0, 0, 0); err != nil || got != want.value {
-			return fmt.Errorf("%s: %d, %w", want.name, got, err)
+			return fmt.Errorf("%s: %d, %v", want.name, got, err)
 		}
 	}
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var now [2]unix.CapUserData
 	if err := unix.Capget(&head, &now[0]); err != nil || now != ([2]unix.CapUserData{}) {
-		return fmt.Errorf("capabilities: %+v, %w", now, err)
+		return fmt.Errorf("capabilities: %+v, %v", now, err)
 	}
 	return nil
 }

@@ -28,8 +28,6 @@ const (
 	Again = 75
 	// grace is how long a worker has to end after it was told to.
 	grace = 1500 * time.Millisecond
-	// parentPause is how often a supervisor looks whether who started it is still there.
-	parentPause = time.Second
 )
 
 // Supervise starts the program again with these arguments (the first is its name) and
@@ -47,15 +45,13 @@ func Supervise(ctx context.Context, args []string) (int, error) {
 	if err != nil {
 		return 0, refused(err, "memory for handing over cannot be had")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	defer cancel()
-	watching.Go(func() { watchParent(ctx, cancel) })
 	for {
 		status, err := runWorker(ctx, args, letter)
-		if err != nil || status != Again || ctx.Err() != nil {
+		switch {
+		case err != nil || status != Again:
 			return status, err
+		case ctx.Err() != nil:
+			return 0, nil // there is nothing to go on with
 		}
 	}
 }
@@ -66,23 +62,6 @@ func newLetter() (int, error) {
 		fd, err = unix.MemfdCreate(letterName, unix.MFD_CLOEXEC)
 	}
 	return fd, err
-}
-
-func watchParent(ctx context.Context, gone func()) {
-	parent := os.Getppid()
-	tick := time.NewTicker(parentPause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if os.Getppid() != parent {
-				gone()
-				return
-			}
-		}
-	}
 }
 
 // runWorker runs one worker to its end.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -36,9 +37,8 @@ func (s *Server) ResumeStdio(ctx context.Context, state []byte) (next []byte, er
 	defer signal.Stop(pipe)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go watchParent(ctx, cancel)
+	ctx, unwatch := UntilOrphaned(ctx)
+	defer unwatch()
 	return s.Resume(ctx, state, os.Stdin, out)
 }
 
@@ -46,19 +46,26 @@ func (s *Server) ResumeStdio(ctx context.Context, state []byte) (next []byte, er
 // closes the pipe; this is for one whose pipe somebody else still holds.
 const parentPause = time.Second
 
-func watchParent(ctx context.Context, gone func()) {
+// UntilOrphaned returns a context that is also done, within a second, when the process
+// that started this one is gone. stop ends the watching.
+func UntilOrphaned(ctx context.Context) (orphaned context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	parent := os.Getppid()
-	tick := time.NewTicker(parentPause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if os.Getppid() != parent {
-				gone()
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(parentPause)
+		defer tick.Stop()
+		for os.Getppid() == parent {
+			select {
+			case <-ctx.Done():
 				return
+			case <-tick.C:
 			}
 		}
+		cancel()
+	})
+	return ctx, func() {
+		cancel()
+		watching.Wait()
 	}
 }

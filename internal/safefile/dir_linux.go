@@ -13,7 +13,10 @@ import (
 // Dir is a directory open for listing and changing. Everything in it is reached by one
 // name, never by a path, so no link on a way can be followed. It is safe for use by several
 // goroutines until Close, but for [Dir.Entries], which one goroutine at a time may call.
-type Dir struct{ fd int }
+type Dir struct {
+	fd     int
+	listed bool // the next listing must go back to the start
+}
 
 const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY
 
@@ -106,9 +109,12 @@ const (
 
 // Entries returns the names in the directory, in no order.
 func (d *Dir) Entries() ([]Entry, error) {
-	if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
-		return nil, pathError("readdir", ".", err)
+	if d.listed {
+		if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
+			return nil, pathError("readdir", ".", err)
+		}
 	}
+	d.listed = true
 	list, err := readEntries(d.fd)
 	if err != nil {
 		return nil, pathError("readdir", ".", err)
@@ -126,39 +132,39 @@ func (d *Dir) Open(name string) (*os.File, Info, error) {
 	return os.NewFile(uintptr(fd), name), in, nil
 }
 
-// Load reads the regular file name whole into buf, which grows when it must, and tells what
-// the file was when it was opened. It reads at most max bytes: a file that has more gives
-// its first max bytes and more. It is the Open, Read and Close of hot paths.
+// Load reads the regular file name into buf, which grows when it must, and tells what the
+// file was when it was opened. A file of more than max bytes gives more and no data. It is
+// the Open, Read and Close of hot paths: what is appended meanwhile is not waited for.
 func (d *Dir) Load(name string, buf []byte, max int64) (data []byte, in Info, more bool, err error) {
+	data = buf[:0]
 	fd, in, err := d.open(name)
 	if err != nil {
-		return buf[:0], Info{}, false, err
+		return data, Info{}, false, err
 	}
 	defer unix.Close(fd)
-	if want := min(in.Size, max) + 1; int64(cap(buf)) < want {
-		buf = make([]byte, 0, want)
+	if in.Size > max {
+		return data, in, true, nil
 	}
-	data = buf[:0]
+	if int64(cap(data)) <= in.Size {
+		data = make([]byte, 0, in.Size+1)
+	}
 	for {
 		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)] // it grew since: make room as append does
+			data = append(data, 0)[:len(data)] // it has more than it said: make room as append does
 		}
-		room := data[len(data):cap(data)]
-		if left := max + 1 - int64(len(data)); int64(len(room)) > left {
-			room = room[:left]
-		}
-		n, err := unix.Read(fd, room)
+		n, err := unix.Read(fd, data[len(data):cap(data)])
 		switch {
 		case err == unix.EINTR:
 			continue
 		case err != nil:
 			return data, in, false, pathError("read", name, err)
-		case n == 0:
-			return data, in, false, nil
 		}
 		data = data[:len(data)+n]
-		if int64(len(data)) > max {
-			return data[:max], in, true, nil
+		switch size := int64(len(data)); {
+		case size > max:
+			return data[:0], in, true, nil
+		case n == 0, size == in.Size: // the end, without asking for it once more
+			return data, in, false, nil
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestLoadTakesNoMoreThanAsked(t *testing.T) {
 		max  int64
 		len  int
 		more bool
-	}{{0, 0, true}, {9_999, 9_999, true}, {10_000, 10_000, false}, {1 << 40, 10_000, false}} {
+	}{{0, 0, true}, {9_999, 0, true}, {10_000, 10_000, false}, {1 << 40, 10_000, false}} {
 		for _, buf := range [][]byte{nil, buf} {
 			data, in, more, err := d.Load("x", buf, c.max)
 			must(t, err)
@@ -121,6 +121,9 @@ func TestLoadTakesNoMoreThanAsked(t *testing.T) {
 	must(t, err)
 	if in.Size != 0 || len(data) == 0 {
 		t.Errorf("cpuinfo of size %d: %d bytes", in.Size, len(data))
+	}
+	if data, _, more, err := proc.Load("cpuinfo", nil, 10); err != nil || len(data) > 0 || !more {
+		t.Errorf("more than asked for: %d bytes, more %v, %v", len(data), more, err)
 	}
 	for d, want := range map[*safefile.Dir]bool{proc: true, d: false} {
 		if made, err := d.KernelMade(); err != nil || made != want {

@@ -2,7 +2,8 @@
 //
 // What it is: a [Root] is an open directory; everything below it is reached by
 // names relative to that descriptor, so that nobody can swap a directory for a
-// link between a check and the use of what was checked.
+// link between a check and the use of what was checked. A [Dir] is one directory whose
+// entries are listed, read and changed by single names.
 //
 // What one may rely on: below a Root no symbolic link is ever followed (but by
 // [Root.Peek], which opens nothing) and no ".." is accepted; only regular files are opened, and a FIFO, a socket or a device is

@@ -29,11 +29,15 @@ func OpenRoot(path string, links Links) (*Root, error) {
 		fd, err = open(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY)
 	} else {
 		// One call where the kernel can refuse links by itself; the walk then only has
-		// to say which component was at fault.
-		if fd, err = openLinkless(path); err == nil {
+		// to say which component was at fault. None is where one is missing: the kernel
+		// came to it without meeting a link.
+		fd, err = openLinkless(path)
+		switch {
+		case err == nil:
 			return &Root{fd: fd, path: path}, nil
+		case !errors.Is(err, unix.ENOENT):
+			fd, err = openChain(path)
 		}
-		fd, err = openChain(path)
 	}
 	if err != nil {
 		var link *LinkError

@@ -84,7 +84,7 @@ func (c Config) encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-const remedy = "correct the file, or move it away; `dodo config list` shows every setting with its bounds"
+const remedy = "`dodo config list` shows every setting with its bounds; the file is config.json of the installation directory"
 
 // refused is the fault of a setting that cannot be as it is.
 func refused(name, format string, args ...any) *fault.Error {

@@ -32,7 +32,7 @@ func (c *call) reply(r contract.Result, err error) *contract.Reply {
 	if err != nil {
 		f := known(err)
 		if f.Code == contract.InternalError || f.Err != nil {
-			c.Log.Warn("call failed", "op", c.Op, "request", c.id, "code", string(f.Code), "cause", err, "below", f.Err)
+			c.Log.Warn("call failed", "op", c.Op, "request", c.id, "code", string(f.Code), "message", f.Msg, "cause", f.Err)
 		}
 		return contract.Failure(c.shownID, c.shownEpoch, f)
 	}

@@ -48,7 +48,7 @@ func TestTableInTheMiddle(t *testing.T) {
 		{ours + "\n[other]\n", "[other]\n"},
 		{ours, ""},
 	} {
-		if got, ok := withoutTable([]byte(c.before), []byte("x")); !ok || string(got) != c.want {
+		if got, ok := withoutTable([]byte(c.before), []byte(c.want)); !ok || string(got) != c.want {
 			t.Errorf("%q became %q, want %q", c.before, got, c.want)
 		}
 	}
@@ -57,12 +57,31 @@ func TestTableInTheMiddle(t *testing.T) {
 		ours + ours, // two
 		ours + "[mcp_servers.mooncite.env]\nX=\"\"\n", // more than we made
 	} {
-		if got, ok := withoutTable([]byte(odd), []byte("x")); ok {
+		if got, ok := withoutTable([]byte(odd), nil); ok {
 			t.Errorf("%q became %q", odd, got)
 		}
 	}
 	if _, ok := withoutTable([]byte(ours), []byte(ours)); ok {
 		t.Error("Codex did not remove it, and we did")
+	}
+}
+
+// What another process wrote while Codex was at work stays: the file is left as it is then.
+func TestTableAndAnotherWriter(t *testing.T) {
+	const before = "model = \"a\" # mine\n\n[mcp_servers.other]\nargs = [ 1 ]\n"
+	for _, meanwhile := range []string{
+		"model = \"b\" # mine\n\n[mcp_servers.other]\nargs = [1]\n",
+		before + "\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n",
+		before + "\n[mcp_servers.third]\ncommand = \"/y\"\n",
+		before + "\n[mcp_servers.\"t h\"] # new\ncommand = \"/y\"\n",
+		"model = \"a\" # mine\n",
+	} {
+		if got, ok := withTable([]byte(before), []byte(meanwhile+"\n"+ours)); ok {
+			t.Errorf("%q became %q", meanwhile, got)
+		}
+		if got, ok := withoutTable([]byte(before+"\n"+ours), []byte(meanwhile)); ok {
+			t.Errorf("%q became %q", meanwhile, got)
+		}
 	}
 }
 

@@ -1,15 +1,20 @@
 package install
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 const codexConfig = "config.toml"
 
 var codexTable = []byte("[mcp_servers." + serverName + "]")
 
-// withTable is before with the table that after has.
+// withTable is before with the table that after has. Nothing is kept where after differs in
+// more than what Codex does: then another process has written too.
 func withTable(before, after []byte) ([]byte, bool) {
 	from, to, ok := table(after)
-	if _, _, twice := table(before); !ok || twice {
+	if _, _, twice := table(before); !ok || twice || !sameOthers(before, after) {
 		return nil, false
 	}
 	want := bytes.Clone(before)
@@ -24,10 +29,10 @@ func withTable(before, after []byte) ([]byte, bool) {
 }
 
 // withoutTable is before without its table, and without the empty line above that when
-// nothing follows.
+// nothing follows. Nothing is kept where after differs in more than what Codex does.
 func withoutTable(before, after []byte) ([]byte, bool) {
 	from, to, ok := table(before)
-	if _, _, still := table(after); !ok || still {
+	if _, _, still := table(after); !ok || still || !sameOthers(before, after) {
 		return nil, false
 	}
 	head, rest := before[:from], before[to:]
@@ -63,4 +68,30 @@ func table(text []byte) (from, to int, ok bool) {
 		at = end
 	}
 	return from, to, from >= 0
+}
+
+// sameOthers reports whether two texts have the same other servers, by name, and are the
+// same outside of servers but for spacing and lines of comment.
+func sameOthers(a, b []byte) bool { return slices.Equal(others(a), others(b)) }
+
+func others(text []byte) []string {
+	var lines, servers []string
+	server := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			var name string
+			if name, server = strings.CutPrefix(line, "[mcp_servers."); server {
+				name, _, _ = strings.Cut(name, "]")
+				name, _, _ = strings.Cut(name, ".") // a table below a server's may become a value in it
+				servers = append(servers, name)
+			}
+		}
+		if !server && line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(servers)
+	servers = slices.DeleteFunc(slices.Compact(servers), func(s string) bool { return s == serverName })
+	return append(lines, servers...)
 }

@@ -52,6 +52,12 @@ func New(o Options) (*Installer, error) {
 // Probe asks every client how its registration stands. It changes nothing.
 func (i *Installer) Probe(ctx context.Context) []Finding { return probeAll(ctx, i.clients) }
 
+// ask is Probe for a change: after an interrupt nothing is known of any client.
+func (i *Installer) ask(ctx context.Context) ([]Finding, error) {
+	found := i.Probe(ctx)
+	return found, ctx.Err()
+}
+
 // Outcomes.
 const (
 	Installed        = "installed"
@@ -86,24 +92,24 @@ func (i *Installer) Install(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, fault.Wrap(evidence.CodeInstall, err, "the program cannot read its own file").WithHint("start it from where it is")
 	}
-	before := i.Probe(ctx)
-	if err := refuseConflicts(before); err != nil {
-		return Result{}, err
-	}
 	if _, err := i.Places.launcher(program); err != nil {
 		return Result{}, err
 	}
-	dir, fresh, err := i.Places.claim()
-	if err != nil {
+	if err := i.Places.makeRoot(); err != nil {
 		return Result{}, err
 	}
-	defer dir.Close()
 	held, err := i.lock()
 	if err != nil {
 		return Result{}, err
 	}
 	defer held.Unlock()
-	c := &change{Installer: i, dir: dir, fresh: fresh, program: program, before: before}
+	// From here on nobody else installs or takes out: what is found now stays so.
+	dir, fresh, err := i.Places.claim()
+	if err != nil {
+		return Result{}, err
+	}
+	defer dir.Close()
+	c := &change{Installer: i, dir: dir, fresh: fresh, program: program}
 	r, err := c.install(ctx)
 	if err == nil {
 		return r, nil
@@ -155,8 +161,8 @@ type change struct {
 	dir     *safefile.Root
 	fresh   bool // there was no installation
 	program []byte
-	before  []Finding
 
+	before  []Finding // what the clients said before anything was changed
 	rec     *record
 	was     record // as it was before
 	written bool   // the record is another than before
@@ -175,6 +181,12 @@ func (c *change) install(ctx context.Context) (Result, error) {
 	c.was = *c.rec
 	c.was.Clients = slices.Clone(c.rec.Clients)
 	if err := sweep(c.dir); err != nil {
+		return Result{}, err
+	}
+	if c.before, err = c.ask(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := refuseConflicts(c.before); err != nil {
 		return Result{}, err
 	}
 	now, err := inspect(c.dir, c.rec)
@@ -312,7 +324,10 @@ func (c *change) register(ctx context.Context) error {
 
 // confirm asks the clients again: what was there must be exact now.
 func (c *change) confirm(ctx context.Context) ([]Finding, error) {
-	now := c.Probe(ctx)
+	now, err := c.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := refuseConflicts(now); err != nil {
 		return nil, err
 	}

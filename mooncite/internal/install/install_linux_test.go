@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"localmcp/internal/fault"
 	"localmcp/internal/privdir"
@@ -368,6 +370,25 @@ func TestForeignFileInThePackage(t *testing.T) {
 	w.refused("uninstall", "1.0.0", privdir.Unsafe, "second name")
 }
 
+// So does what comes into the package while the clients are told to forget it.
+func TestForeignFileComesMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.ok("install", "1.0.0", install.Installed)
+	real, err := filepath.Abs("testdata/clients/claude")
+	must(t, err)
+	name := w.Path(".local/share/mooncite/package/notes.txt")
+	busy := w.Path("busy")
+	testenv.Executable(t, busy, []byte("#!/bin/sh\n[ \"$2\" != remove ] || echo mine >'"+name+"'\nexec '"+real+"' \"$@\"\n"))
+	w.Set("MOONCITE_CLAUDE_COMMAND", busy)
+	w.refused("uninstall", "1.0.0", evidence.CodeInstall, "did not put there")
+	if data, err := os.ReadFile(name); err != nil || string(data) != "mine\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	must(t, os.Remove(name))
+	w.ok("uninstall", "1.0.0", install.Uninstalled)
+	w.gone()
+}
+
 // A file of ours that was changed or is missing is put in order.
 func TestRepair(t *testing.T) {
 	t.Parallel()
@@ -540,6 +561,73 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// An interrupt that comes while the clients are asked for the first time is one too: that
+// they do not answer any more does not mean that they are not there.
+func TestInterruptedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	before := w.rest()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := w.installer("1.0.0").Install(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %+v, %v", r, err)
+	}
+	w.gone()
+	if after := w.rest(); after != before {
+		t.Errorf("it left\n%s\nbefore there was\n%s", after, before)
+	}
+	w.ok("install", "1.0.0", install.Installed)
+	for _, verb := range []string{"install", "disable", "uninstall"} {
+		if r, err := calls[verb](w.installer("1.1.0"), ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, interrupted: %+v, %v", verb, r, err)
+		}
+		w.whole("1.0.0")
+	}
+}
+
+// Another install, which begins and ends while this one asks the clients, is not taken back
+// by this one.
+func TestInstalledMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	real, err := filepath.Abs("testdata/clients/claude")
+	must(t, err)
+	// The first question is answered late, and what is there is not added again.
+	slow := w.Path("slow/claude")
+	must(t, os.Mkdir(filepath.Dir(slow), 0o700))
+	testenv.Executable(t, slow, []byte(`#!/bin/sh
+case "$2" in
+get) if rm "$HOME/slow/once" 2>/dev/null; then
+	said=$('`+real+`' "$@" 2>&1); status=$?
+	touch "$HOME/slow/waiting"
+	until [ -f "$HOME/slow/go" ]; do sleep 0.01; done
+	echo "$said" >&2; exit $status
+fi ;;
+add) [ ! -f "$HOME/.claude.json.mooncite" ] || { echo "MCP server mooncite already exists in user config" >&2; exit 1; } ;;
+esac
+exec '`+real+`' "$@"
+`))
+	w.Set("MOONCITE_CLAUDE_COMMAND", slow)
+	w.Write(t, "slow/once", "")
+	i := w.installer("1.0.0")
+	done := make(chan error)
+	go func() {
+		_, err := i.Install(t.Context())
+		done <- err
+	}()
+	for {
+		if _, err := os.Stat(w.Path("slow/waiting")); err == nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	_, other := w.installer("1.0.0").Install(t.Context())
+	w.Write(t, "slow/go", "")
+	mine := <-done
+	if mine != nil && other != nil {
+		t.Errorf("%v, %v", mine, other)
+	}
+	w.whole("1.0.0")
+}
+
 // A process that is killed at any step leaves what the next call can end, forward and
 // back, and never a registration whose program is not there.
 func TestKilledAtEveryStep(t *testing.T) {
@@ -612,6 +700,38 @@ func TestRecordIsWrittenFirst(t *testing.T) {
 		w.ok("uninstall", "1.0.0", install.Uninstalled)
 		w.gone()
 		return
+	}
+}
+
+// A package is on the disk with every directory before it is put in force: what is in force
+// is whole, also after the power failed.
+func TestPackageIsFlushed(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("there is no strace here")
+	}
+	if out, err := exec.Command(strace, "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		t.Skipf("strace does not work here: %v %s", err, out)
+	}
+	w := newWorld(t)
+	exe, err := os.Executable()
+	must(t, err)
+	log := w.Path("tmp/calls")
+	c := exec.Command(strace, "-f", "-q", "-y", "-e", "trace=fsync,renameat2", "-o", log, exe)
+	c.Env = append(w.Environ(), dieAt+"=1000", dieVersion+"=1.0.0", dieVerb+"=install")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	data, err := os.ReadFile(log)
+	must(t, err)
+	before, _, ok := strings.Cut(string(data), `, "package", RENAME_NOREPLACE`)
+	if !ok {
+		t.Fatalf("the package was not put in force:\n%s", data)
+	}
+	for _, dir := range []string{"", "/bin", "/pi", "/skills", "/skills/mooncite"} {
+		if !regexp.MustCompile(`fsync\(\d+<[^>]*/stage-[A-Z0-9]+` + dir + `>`).MatchString(before) {
+			t.Errorf("%q of the package was not flushed", dir)
+		}
 	}
 }
 

@@ -75,10 +75,24 @@ func (p Places) foreign(cause error) error {
 		WithHint("remove it with its own uninstall, or set XDG_DATA_HOME to another directory")
 }
 
-// claim makes the installation's directory and reports whether it was none before. One
-// that holds anything but what a first install that crashed can have left stays as it is.
+// makeRoot makes the installation's directory. One that holds anything but what a first
+// install that crashed can have left stays as it is.
+func (p Places) makeRoot() error {
+	dir, err := privdir.Create(p.Root, rootWhat)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if empty, err := unmarked(dir); empty || err != nil {
+		return err
+	}
+	return p.checkMarker(dir)
+}
+
+// claim marks the installation's directory as mooncite's and reports whether it was not
+// before. The lock is held.
 func (p Places) claim() (dir *safefile.Root, fresh bool, err error) {
-	dir, err = privdir.Create(p.Root, rootWhat)
+	dir, err = privdir.Open(p.Root, rootWhat)
 	if err != nil {
 		return nil, false, err
 	}
@@ -135,7 +149,21 @@ func stage(dir *safefile.Root, version string, files map[string][]byte) (string,
 	if err := put(manifestRel, indented(m), 0o600); err != nil {
 		return name, unwritable(err)
 	}
+	for _, d := range m.directories() { // those that hold no file were not flushed with one
+		if err := flush(filepath.Join(at, d)); err != nil {
+			return name, unwritable(err)
+		}
+	}
 	return name, nil
+}
+
+// flush puts a directory's names on the disk.
+func flush(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // sweep removes what a crash left: packages that were never or are no longer in force.

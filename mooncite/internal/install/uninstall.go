@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"localmcp/internal/fault"
+	"localmcp/internal/privdir"
 	"localmcp/internal/safefile"
 	"localmcp/mooncite/internal/evidence"
 )
@@ -31,6 +32,9 @@ func (i *Installer) Uninstall(ctx context.Context) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
+		if _, err := inspect(dir, rec); err != nil { // once more: that took a while
+			return Result{}, err
+		}
 		if rec.Launcher {
 			if err := i.Places.removeLauncher(); err != nil {
 				return Result{}, err
@@ -47,19 +51,15 @@ func (i *Installer) Uninstall(ctx context.Context) (Result, error) {
 
 // withRecord runs a change of an installation that is there and in order.
 func (i *Installer) withRecord(do func(*safefile.Root, *record) (Result, error)) (Result, error) {
-	dir, err := i.Places.openRoot()
+	dir, held, err := i.hold()
 	if errors.Is(err, fs.ErrNotExist) {
 		return Result{Outcome: NotInstalled, Root: i.Places.Root, Registrations: []Finding{}}, nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	defer dir.Close()
-	held, err := i.lock()
-	if err != nil {
-		return Result{}, err
-	}
 	defer held.Unlock()
+	defer dir.Close()
 	rec, err := readRecord(dir)
 	if err != nil {
 		return Result{}, err
@@ -73,9 +73,30 @@ func (i *Installer) withRecord(do func(*safefile.Root, *record) (Result, error))
 	return do(dir, rec)
 }
 
+// hold opens an installation with its lock held; where there is none it gives
+// fs.ErrNotExist and makes nothing.
+func (i *Installer) hold() (*safefile.Root, *privdir.Held, error) {
+	dir, err := i.Places.openRoot()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir.Close()
+	held, err := i.lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	if dir, err = i.Places.openRoot(); err != nil { // until now another process may have removed it
+		return nil, nil, errors.Join(err, held.Unlock())
+	}
+	return dir, held, nil
+}
+
 // withdraw removes what is registered exactly, and sees that nothing of ours is left.
 func (i *Installer) withdraw(ctx context.Context, dir *safefile.Root, rec *record) ([]Finding, error) {
-	now := i.Probe(ctx)
+	now, err := i.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range now {
 		if !rec.owns(f.Client) {
 			continue

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -154,14 +155,31 @@ func (k *worker) receive() (r response) {
 // A step is one call with what a model needs to know of it.
 type step struct {
 	tool, args string
-	do         string // create, revise, activate, archive, reinforce, propose, review, delete, drop
+	do         string // create, consolidate, revise, activate, archive, reinforce, propose, review, delete, drop
 	id         string // memory or candidate
 	revision   int64  // guard
 	version    int64  // guard
 	state      string // guard or decision
 	salience   int64
-	text       string
-	parents    []memory.Source
+	written
+	scope *string  // what is asked for: a project, "" for global, nil for nothing
+	rests []string // projects of the evidence
+}
+
+// written is what a step writes as a revision.
+type written struct {
+	text, project string
+	evidence      int
+	parents       []memory.Source
+}
+
+// row is a revision as dump finds it.
+func (w written) row() string {
+	var parents []string
+	for _, p := range w.parents {
+		parents = append(parents, fmt.Sprint(p.MemoryID, "@", p.Revision))
+	}
+	return fmt.Sprintf("%s %q %d %s", w.text, w.project, w.evidence, strings.Join(parents, ","))
 }
 
 // A model is what the memories should be after the steps that were answered.
@@ -171,8 +189,7 @@ type model struct {
 }
 
 type modelled struct {
-	texts      []string // of the revisions
-	parents    [][]memory.Source
+	revisions  []written
 	version    int64
 	archived   bool
 	salience   int64
@@ -188,7 +205,7 @@ func (m *model) clone() *model {
 	c := &model{maps.Clone(m.memories), maps.Clone(m.candidates)}
 	for id, x := range c.memories {
 		y := *x
-		y.texts, y.parents = slices.Clone(x.texts), slices.Clone(x.parents)
+		y.revisions = slices.Clone(x.revisions)
 		c.memories[id] = &y
 	}
 	for id, x := range c.candidates {
@@ -200,14 +217,14 @@ func (m *model) clone() *model {
 
 func (m *model) has(s memory.Source) bool {
 	x := m.memories[s.MemoryID]
-	return x != nil && s.Revision >= 1 && s.Revision <= int64(len(x.texts))
+	return x != nil && s.Revision >= 1 && s.Revision <= int64(len(x.revisions))
 }
 
 // blocked reports whether anything outside a memory rests on it.
 func (m *model) blocked(id string) bool {
 	rests := func(s memory.Source) bool { return s.MemoryID == id }
 	for other, x := range m.memories {
-		if other != id && slices.ContainsFunc(x.parents, func(p []memory.Source) bool { return slices.ContainsFunc(p, rests) }) {
+		if other != id && slices.ContainsFunc(x.revisions, func(r written) bool { return slices.ContainsFunc(r.parents, rests) }) {
 			return true
 		}
 	}
@@ -219,15 +236,46 @@ func (m *model) blocked(id string) bool {
 	return false
 }
 
-// expect is what a step must give: a code, or an outcome.
+// place gives a step the project it is to have, or reports that it can have none. kept is
+// the one it has if it asks for nothing.
+func (m *model) place(s *step, kept *string) (project string, ok bool) {
+	rests := slices.Clone(s.rests)
+	for _, p := range s.parents {
+		rests = append(rests, m.memories[p.MemoryID].revisions[p.Revision-1].project)
+	}
+	asked := s.scope
+	if asked == nil {
+		asked = kept
+	}
+	if asked == nil { // the one project of everything
+		if len(rests) == 0 || rests[0] == "" {
+			return "", false
+		}
+		asked = &rests[0]
+	}
+	return *asked, *asked == "" || !slices.ContainsFunc(rests, func(p string) bool { return p != *asked })
+}
+
+// expect is what a step must give: a code, or an outcome. It settles the step's project.
 func (m *model) expect(s *step) string {
 	x := m.memories[s.id]
+	lost := slices.ContainsFunc(s.parents, func(p memory.Source) bool { return !m.has(p) })
+	placed := func(kept *string) string {
+		var ok bool
+		if s.project, ok = m.place(s, kept); !ok {
+			return string(evidence.CodeRefused)
+		}
+		return s.do
+	}
 	switch s.do {
-	case "create", "propose":
-		if !slices.ContainsFunc(s.parents, func(p memory.Source) bool { return !m.has(p) }) {
+	case "create", "consolidate", "propose":
+		switch {
+		case lost:
+			return string(evidence.CodeNotFound)
+		case s.do == "propose":
 			return s.do
 		}
-		return string(evidence.CodeNotFound)
+		return placed(nil)
 	case "review", "drop":
 		switch k := m.candidates[s.id]; {
 		case k == nil:
@@ -240,12 +288,14 @@ func (m *model) expect(s *step) string {
 	switch {
 	case x == nil:
 		return string(evidence.CodeNotFound)
-	case s.revision != int64(len(x.texts)), s.do != "revise" && s.version != x.version:
+	case s.revision != int64(len(x.revisions)), s.do != "revise" && s.version != x.version:
 		return string(evidence.CodeConflict)
 	case x.archived && s.do != "activate" && s.do != "delete":
 		return string(evidence.CodeRefused)
-	case s.do == "revise" && slices.ContainsFunc(s.parents, func(p memory.Source) bool { return !m.has(p) }):
+	case s.do == "revise" && lost:
 		return string(evidence.CodeNotFound)
+	case s.do == "revise":
+		return placed(&x.revisions[len(x.revisions)-1].project)
 	case s.do == "delete" && m.blocked(s.id):
 		return "blocked"
 	}
@@ -271,18 +321,18 @@ func (m *model) apply(s *step, r response) error {
 	if err := json.Unmarshal(r.Out, &out); err != nil {
 		return err
 	}
-	done := map[string]string{"create": "created", "revise": "revised", "activate": "activated", "archive": "archived", "reinforce": "reinforced", "propose": "proposed", "review": "reviewed", "delete": "deleted", "drop": "deleted", "blocked": "blocked"}[want]
+	done := map[string]string{"create": "created", "consolidate": "consolidated", "revise": "revised", "activate": "activated", "archive": "archived", "reinforce": "reinforced", "propose": "proposed", "review": "reviewed", "delete": "deleted", "drop": "deleted", "blocked": "blocked"}[want]
 	if out.Outcome != done {
 		return fmt.Errorf("%s gave %s, want %s", s.do, out.Outcome, want)
 	}
 	x := m.memories[s.id]
 	switch want {
-	case "create":
-		m.memories[out.MemoryID] = &modelled{texts: []string{s.text}, parents: [][]memory.Source{s.parents}, version: 1}
+	case "create", "consolidate":
+		m.memories[out.MemoryID] = &modelled{revisions: []written{s.written}, version: 1}
 	case "revise":
-		x.texts, x.parents = append(x.texts, s.text), append(x.parents, s.parents)
-		if out.Revision != int64(len(x.texts)) {
-			return fmt.Errorf("revision %d, want %d", out.Revision, len(x.texts))
+		x.revisions = append(x.revisions, s.written)
+		if out.Revision != int64(len(x.revisions)) {
+			return fmt.Errorf("revision %d, want %d", out.Revision, len(x.revisions))
 		}
 	case "activate", "archive", "reinforce":
 		x.version++
@@ -298,8 +348,8 @@ func (m *model) apply(s *step, r response) error {
 	case "review":
 		m.candidates[s.id].state = s.state
 	case "delete":
-		if out.DeletedRevisions != int64(len(x.texts)) {
-			return fmt.Errorf("%d revisions deleted, want %d", out.DeletedRevisions, len(x.texts))
+		if out.DeletedRevisions != int64(len(x.revisions)) {
+			return fmt.Errorf("%d revisions deleted, want %d", out.DeletedRevisions, len(x.revisions))
 		}
 		delete(m.memories, s.id)
 	case "drop":
@@ -314,13 +364,31 @@ type chooser struct {
 	*rand.Rand
 	m        *model
 	n        int
-	evidence string
+	evidence []modelEvidence
+}
+
+// modelEvidence is what a revision may rest on.
+type modelEvidence struct{ id, project string }
+
+// chooser makes one for the histories of a world, which are of two projects.
+func (w *world) chooser() *chooser {
+	w.t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	w.t.Logf("seed %d", seed)
+	c := &chooser{Rand: rand.New(rand.NewPCG(seed, 0)), m: &model{map[string]*modelled{}, map[string]*proposed{}}}
+	for _, said := range []string{"trimmed to four millimetres", "every Monday", "half past six"} {
+		c.evidence = append(c.evidence, modelEvidence{w.evidence(said), w.project(said)})
+	}
+	if c.evidence[0].project == c.evidence[2].project {
+		w.t.Fatalf("%v", c.evidence)
+	}
+	return c
 }
 
 func (c *chooser) memory() (string, *modelled) {
 	ids := slices.Sorted(maps.Keys(c.m.memories))
 	if len(ids) == 0 || c.IntN(20) == 0 {
-		return aMemory, &modelled{texts: []string{""}, version: 1}
+		return aMemory, &modelled{revisions: make([]written, 1), version: 1}
 	}
 	id := ids[c.IntN(len(ids))]
 	return id, c.m.memories[id]
@@ -329,7 +397,7 @@ func (c *chooser) memory() (string, *modelled) {
 func (c *chooser) sources(n int) (list []memory.Source) {
 	for range n {
 		id, x := c.memory()
-		s := memory.Source{MemoryID: id, Revision: int64(1 + c.IntN(len(x.texts)))}
+		s := memory.Source{MemoryID: id, Revision: int64(1 + c.IntN(len(x.revisions)))}
 		if !slices.Contains(list, s) {
 			list = append(list, s)
 		}
@@ -345,38 +413,74 @@ func (c *chooser) near(n int64) int64 {
 	return n
 }
 
-func (c *chooser) provenance(s *step) string {
+// provenance of one of the kinds, or of any; it notes in the step what it rests on.
+func (c *chooser) provenance(s *step, kinds ...string) string {
 	relations := []string{"supports", "contradicts", "refines", "supersedes"}
-	switch c.IntN(4) {
-	case 0:
-		return fmt.Sprintf(`{"kind":"verified","evidence_ids":[%q]}`, c.evidence)
-	case 1:
-		return `{"kind":"current_context","context_note":"a note"}`
-	case 2:
-		if s.parents = c.sources(1 + c.IntN(3)); len(s.parents) > 0 {
-			var list []string
-			for _, p := range s.parents {
-				list = append(list, fmt.Sprintf(`{"memory_id":%q,"revision":%d,"relation":%q,"reason":"a reason"}`, p.MemoryID, p.Revision, relations[c.IntN(4)]))
-			}
-			return `{"kind":"derived","parents":[` + strings.Join(list, ",") + `]}`
+	kind := kinds[c.IntN(len(kinds))]
+	var more string
+	switch kind {
+	case "derived":
+		s.parents = c.sources(1 + c.IntN(4))
+		if s.do == "consolidate" && len(s.parents) < 2 {
+			s.do = "create"
 		}
+		var list []string
+		for _, p := range s.parents {
+			list = append(list, fmt.Sprintf(`{"memory_id":%q,"revision":%d,"relation":%q,"reason":"a reason"}`, p.MemoryID, p.Revision, relations[c.IntN(4)]))
+		}
+		more = `,"parents":[` + strings.Join(list, ",") + `]`
+	case "current_context":
+		more = `,"context_note":"a note"`
+	case "unanchored":
+		return `{"kind":"unanchored","basis_note":"a note"}`
 	}
-	return `{"kind":"unanchored","basis_note":"a note"}`
+	some := c.Perm(len(c.evidence))[:c.IntN(len(c.evidence)+1)]
+	if kind == "verified" && len(some) == 0 {
+		some = []int{c.IntN(len(c.evidence))}
+	}
+	var ids []string
+	for _, i := range some {
+		ids, s.rests = append(ids, strconv.Quote(c.evidence[i].id)), append(s.rests, c.evidence[i].project)
+	}
+	if s.written.evidence = len(ids); len(ids) > 0 {
+		more += `,"evidence_ids":[` + strings.Join(ids, ",") + `]`
+	}
+	return fmt.Sprintf(`{"kind":%q%s}`, kind, more)
+}
+
+// asks gives a step a scope, mostly the one that everything may have.
+func (c *chooser) asks(s *step) string {
+	switch n := c.IntN(8); {
+	case n < 2:
+		return ""
+	case n < 4:
+		project := c.evidence[2*c.IntN(2)].project
+		s.scope = &project
+		return fmt.Sprintf(`,"scope":{"kind":"project","project":%q}`, project)
+	}
+	s.scope = new(string)
+	return `,"scope":{"kind":"global"}`
 }
 
 func (c *chooser) step() *step {
 	c.n++
-	s := &step{tool: memory.ToolWrite, text: fmt.Sprintf("Text%d of the sandpiper%d walks.", c.n, c.IntN(5)), do: []string{"create", "create", "revise", "revise", "revise", "activate", "archive", "reinforce", "propose", "review", "delete", "delete", "drop"}[c.IntN(13)]}
+	s := &step{tool: memory.ToolWrite, written: written{text: fmt.Sprintf("Text%d of the sandpiper%d walks.", c.n, c.IntN(5))}, do: []string{"create", "create", "consolidate", "revise", "revise", "revise", "activate", "archive", "reinforce", "propose", "review", "delete", "delete", "drop"}[c.IntN(14)]}
 	switch s.do {
-	case "create":
-		s.args = fmt.Sprintf(`{"operation":"create","interpretation":%q,"scope":{"kind":"global"},"provenance":%s}`, s.text, c.provenance(s))
+	case "create", "consolidate":
+		kinds := []string{"verified", "derived", "current_context", "unanchored"}
+		if s.do == "consolidate" {
+			kinds = []string{"derived"}
+		}
+		provenance := c.provenance(s, kinds...) // which may make another step of it
+		s.args = fmt.Sprintf(`{"operation":%q,"interpretation":%q,"provenance":%s%s}`, s.do, s.text, provenance, c.asks(s))
 	case "revise":
 		id, x := c.memory()
-		s.id, s.revision = id, c.near(int64(len(x.texts)))
-		s.args = fmt.Sprintf(`{"operation":"revise","memory_id":%q,"expected_revision":%d,"interpretation":%q,"scope":{"kind":"global"},"provenance":%s}`, id, s.revision, s.text, c.provenance(s))
+		s.id, s.revision = id, c.near(int64(len(x.revisions)))
+		provenance := c.provenance(s, "verified", "derived", "current_context", "unanchored")
+		s.args = fmt.Sprintf(`{"operation":"revise","memory_id":%q,"expected_revision":%d,"interpretation":%q,"provenance":%s%s}`, id, s.revision, s.text, provenance, c.asks(s))
 	case "activate", "archive", "reinforce", "delete":
 		id, x := c.memory()
-		s.id, s.revision, s.version = id, c.near(int64(len(x.texts))), c.near(x.version)
+		s.id, s.revision, s.version = id, c.near(int64(len(x.revisions))), c.near(x.version)
 		guards := fmt.Sprintf(`"memory_id":%q,"expected_revision":%d,"expected_metadata_version":%d`, id, s.revision, s.version)
 		switch s.do {
 		case "delete":
@@ -433,10 +537,13 @@ func (w *world) dump() (texts map[string][]string, states map[string]string) {
 			w.t.Fatal(err)
 		}
 	}
-	rows("SELECT memory, interpretation FROM revisions ORDER BY memory, revision", func(scan func(...any) error) error {
-		var id, text string
-		err := scan(&id, &text)
-		texts[id] = append(texts[id], text)
+	rows(`SELECT memory, interpretation, coalesce(project, ''), (SELECT count(*) FROM anchors AS a WHERE a.memory = r.memory AND a.revision = r.revision),
+		coalesce((SELECT group_concat(parent || '@' || parent_revision, ',' ORDER BY position) FROM relations AS p WHERE p.memory = r.memory AND p.revision = r.revision), '')
+		FROM revisions AS r ORDER BY memory, revision`, func(scan func(...any) error) error {
+		var id, parents string
+		var r written
+		err := scan(&id, &r.text, &r.project, &r.evidence, &parents)
+		texts[id] = append(texts[id], r.row()+parents)
 		return err
 	})
 	rows("SELECT id, version || ' ' || (archived IS NOT NULL) || ' ' || salience || ' ' || reinforced FROM memories UNION ALL SELECT id, state FROM candidates", func(scan func(...any) error) error {
@@ -481,7 +588,10 @@ func (m *model) dump() (texts map[string][]string, states map[string]string) {
 		if x.archived {
 			archived = 1
 		}
-		texts[id], states[id] = x.texts, fmt.Sprint(x.version, " ", archived, " ", x.salience, " ", x.reinforced)
+		for _, r := range x.revisions {
+			texts[id] = append(texts[id], r.row())
+		}
+		states[id] = fmt.Sprint(x.version, " ", archived, " ", x.salience, " ", x.reinforced)
 	}
 	for id, k := range m.candidates {
 		states[id] = k.state
@@ -497,10 +607,8 @@ func TestTwoProcesses(t *testing.T) {
 	if testing.Short() {
 		rounds = 40
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
 	w := newWorld(t)
-	c := &chooser{Rand: rand.New(rand.NewPCG(seed, 0)), m: &model{map[string]*modelled{}, map[string]*proposed{}}, evidence: w.evidence("trimmed to four")}
+	c := w.chooser()
 	workers := []*worker{w.worker(), w.worker()}
 	seen := map[string]int{}
 	for round := range rounds {
@@ -539,7 +647,7 @@ func TestTwoProcesses(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, code := range []string{"revise ", "revise conflict", "archive ", "delete ", "delete not_found", "drop ", "propose "} {
+	for _, code := range []string{"create ", "create refused", "consolidate ", "consolidate refused", "revise ", "revise conflict", "revise refused", "archive ", "delete ", "delete not_found", "drop ", "propose "} {
 		if !testing.Short() && seen[code] == 0 {
 			t.Errorf("%q never happened", code)
 		}
@@ -554,9 +662,7 @@ func TestKilledWriter(t *testing.T) {
 		rounds = 3
 	}
 	w := newWorld(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	c := &chooser{Rand: rand.New(rand.NewPCG(seed, 0)), m: &model{map[string]*modelled{}, map[string]*proposed{}}, evidence: w.evidence("trimmed to four")}
+	c := w.chooser()
 	for round := range rounds {
 		k := w.worker()
 		deadline := time.Now().Add(time.Duration(c.IntN(60)) * time.Millisecond)
@@ -599,11 +705,11 @@ func (m *model) settle(s *step, texts map[string][]string, states map[string]str
 	}
 	done := m.clone()
 	switch want := m.expect(s); want {
-	case "create", "propose": // the id was not told
+	case "create", "consolidate", "propose": // the id was not told
 		for id := range states {
 			if m.memories[id] == nil && m.candidates[id] == nil {
-				if want == "create" {
-					done.memories[id] = &modelled{texts: []string{s.text}, parents: [][]memory.Source{s.parents}, version: 1}
+				if want != "propose" {
+					done.memories[id] = &modelled{revisions: []written{s.written}, version: 1}
 				} else {
 					done.candidates[id] = &proposed{"pending_review", s.parents}
 				}
@@ -611,7 +717,7 @@ func (m *model) settle(s *step, texts map[string][]string, states map[string]str
 		}
 	case "revise":
 		x := done.memories[s.id]
-		x.texts, x.parents = append(x.texts, s.text), append(x.parents, s.parents)
+		x.revisions = append(x.revisions, s.written)
 	case "activate", "archive", "reinforce":
 		x := done.memories[s.id]
 		x.version, x.archived = x.version+1, want == "archive"

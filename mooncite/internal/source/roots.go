@@ -112,9 +112,10 @@ func (p Places) judge(r Registration, state string) (State, *fault.Error, string
 	}
 	dir, err := safefile.OpenRoot(r.Dir, safefile.RefuseLinks)
 	real := r.Dir // no link in it
-	if err == nil {
+	switch {
+	case err == nil:
 		dir.Close()
-	} else {
+	case !errors.Is(err, fs.ErrNotExist): // up to what is missing there is no link either
 		real = deepest(r.Dir)
 	}
 	if overlap(r.Dir, p.StateDir) || overlap(real, state) {

@@ -178,6 +178,7 @@ func (r *Report) Look() {
 	const busy = 100
 	var begun, end sync.WaitGroup
 	var pipes [busy][2]int
+	var threads [busy]int
 	for i := range busy {
 		if err := syscall.Pipe2(pipes[i][:], syscall.O_CLOEXEC); err != nil {
 			r.Threads = map[string][]string{"pipe": {err.Error()}}
@@ -186,14 +187,24 @@ func (r *Report) Look() {
 		begun.Add(1)
 		end.Go(func() {
 			runtime.LockOSThread()
+			threads[i] = syscall.Gettid()
 			begun.Done()
 			var b [1]byte
 			_, _ = syscall.Read(pipes[i][0], b[:])
 		})
 	}
 	begun.Wait()
-	time.Sleep(50 * time.Millisecond)
-	r.Blocked, r.Threads = busy, map[string][]string{}
+	// A thread that keeps its goroutine sleeps nowhere but in a system call.
+	for end := time.Now().Add(2 * time.Second); r.Blocked < busy && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		r.Blocked = 0
+		for _, tid := range threads {
+			data, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stat", tid))
+			if _, rest, ok := strings.Cut(string(data), ") "); err == nil && ok && strings.HasPrefix(rest, "S") {
+				r.Blocked++
+			}
+		}
+	}
+	r.Threads = map[string][]string{}
 	tasks, _ := filepath.Glob("/proc/self/task/*/status")
 	seen := map[string]bool{}
 	for _, name := range tasks {

@@ -89,7 +89,7 @@ func describe(ops []contract.Op, name string) (contract.Answer[discoverOut], err
 	i := slices.IndexFunc(ops, func(o contract.Op) bool { return o.Name == name && o.Gateway != "" })
 	if i < 0 {
 		return contract.Answer[discoverOut]{}, fault.New(contract.NotFound, "there is no operation of that name here").
-			WithHint("Call dodo_discover with query to find one.")
+			WithHint("call dodo_discover with query to find one")
 	}
 	o := ops[i]
 	digest, err := contract.Digest(jsontext.Value(o.InputSchema()))

@@ -35,96 +35,176 @@ func (a *attempt) explainAbsence(f *fault.Error, index int, text []byte) error {
 	return f.WithHint("line %d is nearest: %s; read the lines around it and give them exactly", n.Line, n.Difference).With("nearest", n)
 }
 
-// A disguise is a way in which a text can be there and yet not be found. Its function
-// takes a line, without LF, and must give lines that are equal when only this differs.
+// A disguise is a way in which a text can be there and yet not be found: look takes the
+// whole text, keeps every LF, and gives the same for texts that differ in this way only.
 type disguise struct {
 	name string
-	look func(dst, line []byte) []byte
+	look func(text []byte) []byte
 }
 
-// The disguises, the closest to the text first. Each goes over the file once.
+// The disguises, the closest to the text first. The last one sees through all of them: what
+// it does not find none of the others does.
 var disguises = []disguise{
-	{"line endings differ (CRLF and LF)", dropCR},
-	{"white space at the end of a line differs", trimEnd},
-	{"indentation or spacing differs (tabs and spaces)", squeeze},
-	{"a blank or another look-alike of a character differs", lookAlike},
-	{"upper and lower case differ", lower},
-	{"spacing, case or look-alikes of characters differ", everything},
+	{"line endings differ (CRLF and LF)", func(b []byte) []byte { return eachLine(b, "\r") }},
+	{"white space at the end of a line differs", func(b []byte) []byte { return eachLine(b, " \t\r") }},
+	{"indentation or spacing differs (tabs and spaces)", func(b []byte) []byte { return blur(b, false, false) }},
+	{"a blank or another look-alike of a character differs", func(b []byte) []byte { return eachLine(lookAlike(b), "\r") }},
+	{"upper and lower case differ", func(b []byte) []byte { return eachLine(bytes.ToLower(b), "\r") }},
+	{"spacing, case or look-alikes of characters differ", func(b []byte) []byte { return blur(b, true, true) }},
 }
 
-func dropCR(dst, line []byte) []byte {
-	return append(dst, bytes.TrimRight(line, "\r")...)
-}
-
-func trimEnd(dst, line []byte) []byte {
-	return append(dst, bytes.TrimRight(line, " \t\r")...)
-}
-
-// squeeze leaves no white space at the ends and one space within.
-func squeeze(dst, line []byte) []byte {
-	start := len(dst)
-	for _, c := range line {
-		switch c {
-		case ' ', '\t', '\r', '\v', '\f':
-			if len(dst) > start && dst[len(dst)-1] != ' ' {
-				dst = append(dst, ' ')
-			}
-		default:
-			dst = append(dst, c)
-		}
-	}
-	if len(dst) > start && dst[len(dst)-1] == ' ' {
-		dst = dst[:len(dst)-1]
-	}
-	return dst
-}
-
-func lower(dst, line []byte) []byte {
-	return append(dst, bytes.ToLower(bytes.TrimRight(line, "\r"))...)
-}
-
-// lookAlike writes the characters that programs put in the place of typed ones as typed.
-func lookAlike(dst, line []byte) []byte {
-	for len(line) > 0 {
-		r, w := utf8.DecodeRune(line)
-		switch {
-		case r < 0x80:
-			dst = append(dst, line[0])
-		case r == '\u2018' || r == '\u2019' || r == '\u201b' || r == '\u2032':
-			dst = append(dst, '\'')
-		case r == '\u201c' || r == '\u201d' || r == '\u201f' || r == '\u2033':
-			dst = append(dst, '"')
-		case r >= '\u2010' && r <= '\u2015' || r == '\u2212':
-			dst = append(dst, '-')
-		case r == '\u2026':
-			dst = append(dst, "..."...)
-		case r == '\u00a0' || r == '\u3000' || r >= '\u2000' && r <= '\u200a' || r == '\u202f':
-			dst = append(dst, ' ')
-		case unicode.Is(unicode.Cf, r): // zero width, directions, marks
-		default:
-			dst = append(dst, line[:w]...)
-		}
-		line = line[w:]
-	}
-	return bytes.TrimRight(dst, "\r")
-}
-
-func everything(dst, line []byte) []byte {
-	return append(dst, bytes.ToLower(squeeze(nil, lookAlike(nil, line)))...)
-}
-
-// seenThrough gives a text with every line as a disguise shows it.
-func (d disguise) seenThrough(text []byte) []byte {
+// eachLine takes characters off the end of every line.
+func eachLine(text []byte, cut string) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
-		line, rest, more := bytes.Cut(text, []byte{'\n'})
-		out = d.look(out, line)
+		line, rest, more := bytes.Cut(text, crlf[1:])
+		out = append(out, bytes.TrimRight(line, cut)...)
 		if more {
 			out = append(out, '\n')
 		}
 		text = rest
 	}
 	return out
+}
+
+// blur leaves no white space at the ends of lines and one space within; asked for, it also
+// folds case and look-alikes.
+func blur(text []byte, fold, alike bool) []byte {
+	out := make([]byte, 0, len(text)+16)
+	blank, begun := false, false // white space is pending; the line has something
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\n':
+			out = append(out, c)
+			blank, begun = false, false
+			continue
+		case c == ' ' || c >= '\t' && c <= '\r':
+			blank = true
+			continue
+		case c >= utf8.RuneSelf && alike:
+			r, n := utf8.DecodeRune(text[i:])
+			plain, other := plainOf(r)
+			i += n - 1
+			switch {
+			case plain == " ":
+				blank = true
+				continue
+			case other && plain == "":
+				continue
+			}
+			if blank && begun {
+				out = append(out, ' ')
+			}
+			if other {
+				out = append(out, plain...)
+			} else if fold {
+				out = utf8.AppendRune(out, unicode.ToLower(r))
+			} else {
+				out = append(out, text[i+1-n:i+1]...)
+			}
+			blank, begun = false, true
+			continue
+		case fold && c >= 'A' && c <= 'Z':
+			c |= 0x20
+		}
+		if blank && begun {
+			out = append(out, ' ')
+		}
+		out = append(out, c)
+		blank, begun = false, true
+	}
+	return out
+}
+
+// lookAlike writes the characters that programs put in the place of typed ones as typed.
+func lookAlike(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		if plain, other := plainOf(r); other {
+			out = append(out, plain...)
+		} else {
+			out = append(out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+// plainOf is what a look-alike looks like: nothing for what is not seen at all.
+func plainOf(r rune) (plain string, other bool) {
+	switch {
+	case r < 0x80:
+		return "", false
+	case r == '\u2018' || r == '\u2019' || r == '\u201b' || r == '\u2032':
+		return "'", true
+	case r == '\u201c' || r == '\u201d' || r == '\u201f' || r == '\u2033':
+		return `"`, true
+	case r >= '\u2010' && r <= '\u2015' || r == '\u2212':
+		return "-", true
+	case r == '\u2026':
+		return "...", true
+	case r == '\u00a0' || r == '\u3000' || r >= '\u2000' && r <= '\u200a' || r == '\u202f':
+		return " ", true
+	case unicode.Is(unicode.Cf, r): // zero width, directions, marks
+		return "", true
+	}
+	return "", false
+}
+
+// maxSeen is how many places that a disguise could explain are looked at.
+const maxSeen = 20
+
+// disguised finds the place where the text is under the closest disguise.
+func disguised(file, find []byte) (line int, name string, ok bool) {
+	all := disguises[len(disguises)-1]
+	look := all.look(find)
+	if len(bytes.TrimSpace(look)) == 0 {
+		return 0, "", false
+	}
+	seen := all.look(file)
+	looks := make([][]byte, len(disguises))
+	for i, d := range disguises {
+		looks[i] = d.look(find)
+	}
+	best := len(disguises)
+	rows := bytes.Count(find, crlf[1:]) + 1
+	f := newFinder(look)
+	rest, here, from := file, 1, 0 // rest begins with line here, which is at from in seen
+	tried := 0
+	for i := f.next(seen, 0); i >= 0 && tried < maxSeen && best > 0; i = f.next(seen, i+len(look)) {
+		skip := bytes.Count(seen[from:i], crlf[1:])
+		rest, here, from = linesFrom(rest, skip+1), here+skip, i
+		tried++
+		place := firstLines(rest, rows)
+		for k, d := range disguises[:best] {
+			if k == len(disguises)-1 || bytes.Contains(d.look(place), looks[k]) {
+				best, line = k, here
+				break
+			}
+		}
+		if len(place) > 1<<20 {
+			break // one look at so much is enough
+		}
+	}
+	if tried == 0 {
+		return 0, "", false
+	}
+	return line, disguises[best].name, true
+}
+
+// firstLines is the beginning of a text up to n lines.
+func firstLines(text []byte, n int) []byte {
+	end := 0
+	for ; n > 0; n-- {
+		i := bytes.IndexByte(text[end:], '\n')
+		if i < 0 {
+			return text
+		}
+		end += i + 1
+	}
+	return text[:end]
 }
 
 var numbered = regexp.MustCompile(`^ *[0-9]+\t`)
@@ -142,14 +222,8 @@ func nearest(file, find []byte) (Nearest, bool) {
 			return compare(file, find, line, `the text holds written escapes such as \n where the file has the characters themselves`), true
 		}
 	}
-	for _, d := range disguises {
-		look := d.seenThrough(find)
-		if len(bytes.TrimSpace(look)) == 0 {
-			continue
-		}
-		if line, there := lineOf(d.seenThrough(file), look); there {
-			return compare(file, find, line, d.name), true
-		}
+	if line, name, there := disguised(file, find); there {
+		return compare(file, find, line, name), true
 	}
 	if line, there := vote(file, find); there {
 		return compare(file, find, line, "lines differ"), true
@@ -198,7 +272,11 @@ func compare(file, find []byte, line int, difference string) Nearest {
 			same = bytes.HasPrefix(h, w)
 		}
 		if !same || !wMore || !hMore {
-			return Nearest{Line: line + k, File: preview(h), Find: preview(w), FindLine: k + 1, Difference: difference + detail(h, w)}
+			at := 0
+			if k == 0 {
+				at = alignment(h, w)
+			}
+			return Nearest{Line: line + k, File: preview(h), Find: preview(w), FindLine: k + 1, Difference: difference + detail(h, w, at)}
 		}
 		have, want = hRest, wRest
 	}
@@ -208,7 +286,7 @@ func compare(file, find []byte, line int, difference string) Nearest {
 func compareAt(file, find []byte, line, k int, difference string) Nearest {
 	h, _, _ := bytes.Cut(linesFrom(file, line), []byte{'\n'})
 	w, _, _ := bytes.Cut(linesFrom(find, k), []byte{'\n'})
-	return Nearest{Line: line, File: preview(h), Find: preview(w), FindLine: k, Difference: difference + detail(h, w)}
+	return Nearest{Line: line, File: preview(h), Find: preview(w), FindLine: k, Difference: difference + detail(h, w, alignment(h, w))}
 }
 
 // linesFrom is the text from a line on.
@@ -219,8 +297,25 @@ func linesFrom(text []byte, line int) []byte {
 	return text
 }
 
-// detail names the first character in which two lines differ, where that helps.
-func detail(have, want []byte) string {
+// alignment is where in a line of the file the first line of a text, which may begin inside
+// of it, lies best: where most characters from there on are the same.
+func alignment(have, want []byte) int {
+	best, most := 0, 0
+	for i := range have[:min(len(have), maxGrams)] {
+		n := 0
+		for i+n < len(have) && n < min(len(want), maxGrams) && have[i+n] == want[n] {
+			n++
+		}
+		if n > most {
+			best, most = i, n
+		}
+	}
+	return best
+}
+
+// detail names the first character in which two lines differ. at is where in the line of
+// the file the other begins.
+func detail(have, want []byte, at int) string {
 	hasCR := bytes.HasSuffix(have, []byte{'\r'})
 	if hasCR != bytes.HasSuffix(want, []byte{'\r'}) {
 		if hasCR {
@@ -233,17 +328,17 @@ func detail(have, want []byte) string {
 		return fmt.Sprintf("; at the end of the line the file has %s, the text has %s", spaces(have[len(ht):]), spaces(want[len(wt):]))
 	}
 	hi, wi := bytes.TrimLeft(have, " \t"), bytes.TrimLeft(want, " \t")
-	if bytes.Equal(hi, wi) {
+	if bytes.Equal(hi, wi) && len(hi) > 0 {
 		return fmt.Sprintf("; the file begins the line with %s, the text with %s", spaces(have[:len(have)-len(hi)]), spaces(want[:len(want)-len(wi)]))
 	}
 	i := 0
-	for i < len(have) && i < len(want) && have[i] == want[i] {
+	for at+i < len(have) && i < len(want) && have[at+i] == want[i] {
 		i++
 	}
-	for i > 0 && (i < len(have) && !utf8.RuneStart(have[i]) || i < len(want) && !utf8.RuneStart(want[i])) {
+	for i > 0 && (at+i < len(have) && !utf8.RuneStart(have[at+i]) || i < len(want) && !utf8.RuneStart(want[i])) {
 		i--
 	}
-	return fmt.Sprintf("; at column %d the file has %s, the text has %s", utf8.RuneCount(have[:i])+1, character(have[i:]), character(want[i:]))
+	return fmt.Sprintf("; at column %d the file has %s, the text has %s", utf8.RuneCount(have[:at+i])+1, character(have[at+i:]), character(want[i:]))
 }
 
 // spaces says what a run of white space is made of.
@@ -302,6 +397,9 @@ func vote(file, find []byte) (line int, ok bool) {
 	for n := 0; len(file) > 0; n++ {
 		var l []byte
 		l, file, _ = bytes.Cut(file, []byte{'\n'})
+		if len(l) < tellingBytes {
+			continue
+		}
 		if k, there := place[string(bytes.TrimSpace(l))]; there {
 			at := n - k
 			if votes[at]++; votes[at] > most && at >= 0 {
@@ -312,12 +410,15 @@ func vote(file, find []byte) (line int, ok bool) {
 	return best + 1, most > 0
 }
 
+// tellingBytes is how many letters and digits a line must have to say something.
+const tellingBytes = 3
+
 // telling reports whether a line says more than a bracket does.
 func telling(line []byte) bool {
 	n := 0
 	for _, c := range line {
 		if c >= 0x80 || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' {
-			if n++; n >= 3 {
+			if n++; n >= tellingBytes {
 				return true
 			}
 		}
@@ -361,6 +462,9 @@ func alike(file, find []byte) (line, of int, ok bool) {
 	for n := uint32(1); len(file) > 0; n++ {
 		var l []byte
 		l, file, _ = bytes.Cut(file, []byte{'\n'})
+		if len(l) < 3 {
+			continue
+		}
 		l = bytes.TrimSpace(l)
 		size := len(l)
 		l = l[:min(len(l), 2*maxGrams)]

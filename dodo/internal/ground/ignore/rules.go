@@ -10,11 +10,6 @@ type Rules struct {
 	base string // directory of the file and a slash; empty for the root
 	fold bool
 	list []rule
-
-	// What a match needs of list, by index in rising order: the rules that compare a name
-	// whole, by that name, and all others.
-	named map[string][]int
-	other []int
 }
 
 type rule struct {
@@ -24,8 +19,7 @@ type rule struct {
 	form    form
 	text    string  // of exact and ending: what is compared; of tokens: what a path starts with
 	tokens  []token // of tokens: the rest
-
-	first, last int // the bytes it begins and ends with, to pass it over quickly; -1 is any
+	tail    string  // of tokens: what a path that matches ends with
 }
 
 type form uint8
@@ -59,35 +53,10 @@ func parse(data []byte, base string, fold bool) *Rules {
 			continue
 		}
 		if u, ok := parseRule(trimSpaces(string(line)), fold); ok {
-			r.add(u)
+			r.list = append(r.list, u)
 		}
 	}
 	return r
-}
-
-func (r *Rules) add(u rule) {
-	u.first, u.last = -1, -1
-	if u.text != "" && u.form != ending {
-		u.first = int(u.text[0])
-	} else if len(u.tokens) > 0 && u.tokens[0].kind == literal {
-		u.first = int(u.tokens[0].lit[0])
-	}
-	if u.text != "" && u.form != tokens {
-		u.last = int(u.text[len(u.text)-1])
-	} else if n := len(u.tokens); n > 0 && u.tokens[n-1].kind == literal {
-		lit := u.tokens[n-1].lit
-		u.last = int(lit[len(lit)-1])
-	}
-	i := len(r.list)
-	r.list = append(r.list, u)
-	if u.names && u.form == exact {
-		if r.named == nil {
-			r.named = map[string][]int{}
-		}
-		r.named[u.text] = append(r.named[u.text], i)
-	} else {
-		r.other = append(r.other, i)
-	}
 }
 
 // trimSpaces takes the spaces away at the end that no backslash keeps.
@@ -136,6 +105,13 @@ func parseRule(s string, fold bool) (rule, bool) {
 			return rule{}, false
 		}
 		u.form, u.text, u.tokens = tokens, s[:plain], list
+		// Most paths are told apart by how they begin or end, without a walk over tokens.
+		if plain == 0 && list[0].kind == literal {
+			u.text, u.tokens = list[0].lit, list[1:]
+		}
+		if n := len(u.tokens); n > 0 && u.tokens[n-1].kind == literal {
+			u.tail = u.tokens[n-1].lit
+		}
 	}
 	if fold {
 		u.text = lowerAll(u.text)
@@ -158,16 +134,8 @@ func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 		rel = lowerAll(rel)
 	}
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
-	best := -1
-	if r.named != nil {
-		for _, i := range r.named[name] {
-			if isDir || !r.list[i].dirOnly {
-				best = i
-			}
-		}
-	}
-	for j := len(r.other) - 1; j >= 0 && r.other[j] > best; j-- {
-		u := &r.list[r.other[j]]
+	for i := len(r.list) - 1; i >= 0; i-- {
+		u := &r.list[i]
 		if u.dirOnly && !isDir {
 			continue
 		}
@@ -176,20 +144,13 @@ func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 			s = name
 		}
 		if u.match(s) {
-			best = r.other[j]
-			break
+			return !u.negated, true
 		}
 	}
-	if best < 0 {
-		return false, false
-	}
-	return !r.list[best].negated, true
+	return false, false
 }
 
 func (u *rule) match(s string) bool {
-	if s == "" || u.first >= 0 && int(s[0]) != u.first || u.last >= 0 && int(s[len(s)-1]) != u.last {
-		return false
-	}
 	switch u.form {
 	case exact:
 		return s == u.text
@@ -197,7 +158,7 @@ func (u *rule) match(s string) bool {
 		return strings.HasSuffix(s, u.text)
 	}
 	rest, ok := strings.CutPrefix(s, u.text)
-	return ok && match(u.tokens, rest)
+	return ok && strings.HasSuffix(rest, u.tail) && match(u.tokens, rest)
 }
 
 // A Stack is the rules that hold at a place: general ones first, then those of the root,

@@ -69,6 +69,7 @@ CREATE TABLE approvals (
   consumed  INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX approvals_digest ON approvals (workspace, principal, digest);
+CREATE INDEX approvals_process ON approvals (process, created);
 CREATE INDEX approvals_created ON approvals (created);
 
 -- Calls that must not have their effect twice. A row without a receipt whose process is

@@ -176,20 +176,46 @@ func (s *Store) approval(ctx context.Context, c *sqlitedb.Conn, workspace, id st
 }
 
 func noApproval() error {
-	return fault.New(contract.NotFound, "no approval of this workspace has that id").WithHint("`dodo pending` lists what waits")
+	return fault.New(contract.NotFound, "no approval here has that id").WithHint("`dodo pending` lists what waits")
 }
 
-// PendingApprovals are the questions of a workspace that wait, the oldest first.
-func (s *Store) PendingApprovals(ctx context.Context, workspace string) (list []Approval, err error) {
+// PendingApprovals are the questions that this process asked and that wait, the oldest
+// first.
+func (s *Store) PendingApprovals(ctx context.Context) (list []Approval, err error) {
+	me, err := s.me(ctx)
+	if err != nil {
+		return nil, err
+	}
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT "+approvalColumns+" FROM approvals WHERE workspace = ? AND status = 'pending' AND expires > ? ORDER BY created, id",
-			[]any{workspace, s.stamp()}, func(scan scanner) error {
+		return each(ctx, c, "SELECT "+approvalColumns+" FROM approvals WHERE process = ? AND status = 'pending' AND expires > ? ORDER BY created, id",
+			[]any{me, s.stamp()}, func(scan scanner) error {
 				a, err := s.scanApproval(scan)
 				list = append(list, a)
 				return err
 			})
 	})
 	return list, err
+}
+
+// Asked is one question that this process asked, in whichever workspace; NOT_FOUND for
+// others.
+func (s *Store) Asked(ctx context.Context, id string) (a Approval, err error) {
+	me, err := s.me(ctx)
+	if err != nil {
+		return a, err
+	}
+	found := false
+	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+		return each(ctx, c, "SELECT "+approvalColumns+" FROM approvals WHERE id = ? AND process = ?", []any{id, me}, func(scan scanner) error {
+			found = true
+			a, err = s.scanApproval(scan)
+			return err
+		})
+	})
+	if err == nil && !found {
+		err = noApproval()
+	}
+	return a, err
 }
 
 // Decide is the owner's word on a question of a workspace. Only a pending one takes it:

@@ -160,7 +160,7 @@ func TestApprovalEnds(t *testing.T) {
 	}
 	_, err = s.Decide(ctx, "ws_1", a.ID, true)
 	refused(t, err, contract.ApprovalExpired)
-	if list, err := s.PendingApprovals(ctx, "ws_1"); err != nil || len(list) != 0 {
+	if list, err := s.PendingApprovals(ctx); err != nil || len(list) != 0 {
 		t.Errorf("%v %v", list, err)
 	}
 	b, _, err := s.Consume(ctx, q, time.Minute)
@@ -210,6 +210,14 @@ func TestApprovalOfAnotherLivingProcessStays(t *testing.T) {
 	if _, used, err := one.Consume(ctx, q, time.Minute); !used || err != nil {
 		t.Errorf("%v %v", used, err)
 	}
+	if list, err := two.PendingApprovals(ctx); err != nil || len(list) != 1 || list[0].ID != b.ID {
+		t.Errorf("%+v %v", list, err)
+	}
+	if got, err := two.Asked(ctx, b.ID); err != nil || got.ID != b.ID {
+		t.Errorf("%+v %v", got, err)
+	}
+	_, err = two.Asked(ctx, a.ID)
+	refused(t, err, contract.NotFound)
 	must(t, two.Close())
 	if _, _, err := one.Consume(ctx, q, time.Minute); err != nil {
 		t.Fatal(err)

@@ -111,11 +111,12 @@ type reader struct {
 // part is one file of a call.
 type part struct {
 	wanted
-	shown string
-	path  Path
-	need  int64 // about how much it will take
-	out   fileRead
-	err   error
+	number int // in the call, from 1
+	shown  string
+	path   Path
+	need   int64 // about how much it will take
+	out    fileRead
+	err    error
 }
 
 // read lets the file that needs least come first: what it leaves of its share goes to the
@@ -125,7 +126,7 @@ func (r *reader) read(ctx context.Context, files []wanted) error {
 	r.parts = make([]part, len(files))
 	for i, w := range files {
 		p := &r.parts[i]
-		p.wanted, p.shown = w, Path{w.Path}.Shown()
+		p.wanted, p.number, p.shown = w, i+1, Path{w.Path}.Shown()
 		order[i] = p
 		if p.path, p.err = ParsePath(w.Path); p.err != nil {
 			continue
@@ -211,7 +212,7 @@ func (r *reader) one(ctx context.Context, p *part, share int) error {
 	p.out.Partial, p.out.Truncated = w.Partial, w.Truncated
 	if w.Kind.Binary {
 		if w.Kind.Guess != "" {
-			r.warnings = append(r.warnings, fmt.Sprintf("file %d looks like text in %s: ask with encoding", 1+r.index(p), w.Kind.Guess))
+			r.warnings = append(r.warnings, fmt.Sprintf("file %d looks like text in %s: ask with encoding", p.number, w.Kind.Guess))
 		}
 		return nil
 	}
@@ -228,14 +229,9 @@ func (r *reader) one(ctx context.Context, p *part, share int) error {
 		p.out.StartLine, p.out.EndLine = &w.StartLine, &w.EndLine
 	}
 	if w.Hidden > 0 {
-		r.warnings = append(r.warnings, fmt.Sprintf("file %d has %d control or direction characters that are not seen", 1+r.index(p), w.Hidden))
+		r.warnings = append(r.warnings, fmt.Sprintf("file %d has %d control or direction characters that are not seen", p.number, w.Hidden))
 	}
 	return nil
-}
-
-// index is the place of a file in the call.
-func (r *reader) index(p *part) int {
-	return slices.IndexFunc(r.parts, func(o part) bool { return &o == p })
 }
 
 // fitting reads a window that has at most share bytes as JSON, whatever its characters need

@@ -129,6 +129,7 @@ func (t *Tree) Walk(ctx context.Context, o WalkOptions, f func(Visit) error) err
 		err = w.parallel(start, o.Workers)
 	} else {
 		defer d.Close()
+		w.inOrder = true
 		err = w.ordered(start)
 	}
 	if err == nil && w.cut.Load() {
@@ -150,8 +151,11 @@ type walker struct {
 	f     func(Visit) error
 	max   int
 	depth int
-	seen  atomic.Int64
-	cut   atomic.Bool
+
+	inOrder bool
+
+	seen atomic.Int64
+	cut  atomic.Bool
 
 	mu       sync.Mutex // over reading ignore files
 	ordinary *ordinary  // nil when nothing is left out
@@ -188,6 +192,9 @@ func (w *walker) list(n *node) ([]item, error) {
 		w.mu.Unlock()
 	}
 	kept := w.t.visible(w.ordinary, n.rules, n.path, all)
+	if w.inOrder {
+		order(kept)
+	}
 	if room := int64(w.max) - w.seen.Add(int64(len(kept))) + int64(len(kept)); room < int64(len(kept)) {
 		w.cut.Store(true)
 		kept = kept[:max(room, 0)]
@@ -195,7 +202,7 @@ func (w *walker) list(n *node) ([]item, error) {
 	return kept, nil
 }
 
-// visible is what callers see of a directory they see, sorted by bytes.
+// visible is what callers see of a directory they see.
 func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry) []item {
 	list := make([]item, 0, len(all))
 	for _, e := range all {
@@ -207,8 +214,11 @@ func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry) []
 			list = append(list, i)
 		}
 	}
-	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.name, b.name) })
 	return list
+}
+
+func order(list []item) {
+	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.name, b.name) })
 }
 
 // enter opens and visits a directory of n. It is nil when nothing in it is to be visited.
@@ -451,18 +461,21 @@ func (t *Tree) ReadDir(p Path, ignored bool) ([]Entry, error) {
 	return list, nil
 }
 
-// items is what callers see of one directory.
+// items is what callers see of one directory, sorted by bytes.
 func (t *Tree) items(d *safefile.Dir, p Path, ignored bool) ([]item, error) {
 	all, err := d.Entries()
 	if err != nil {
 		return nil, t.lookup(p, err)
 	}
-	if ignored {
-		return t.visible(nil, nil, p, all), nil
+	var o *ordinary
+	var rules *level
+	if !ignored {
+		if o, rules, err = t.levels(p); err != nil {
+			return nil, err
+		}
+		rules = o.enter(rules, d, p, all)
 	}
-	o, rules, err := t.levels(p)
-	if err != nil {
-		return nil, err
-	}
-	return t.visible(o, o.enter(rules, d, p, all), p, all), nil
+	list := t.visible(o, rules, p, all)
+	order(list)
+	return list, nil
 }

@@ -2,14 +2,18 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"localmcp/internal/fault"
 )
 
 // files makes a directory tree: names that end in "/" are directories.
@@ -41,7 +45,7 @@ func tree(t testing.TB, dir string, o Options) *Tree {
 	return tr
 }
 
-func path(t testing.TB, s string) Path {
+func parsed(t testing.TB, s string) Path {
 	t.Helper()
 	p, err := ParsePath(s)
 	must(t, err)
@@ -94,7 +98,7 @@ func TestWalkIsTheSameInOrderAndInParallel(t *testing.T) {
 func TestDirPublishesAndExchanges(t *testing.T) {
 	dir := t.TempDir()
 	tr := tree(t, dir, Options{})
-	d, made, err := tr.Parent(path(t, "x/y/f"), true)
+	d, made, err := tr.Parent(parsed(t, "x/y/f"), true)
 	must(t, err)
 	defer d.Close()
 	if diff := cmp.Diff([]Path{{"x"}, {"x/y"}}, made, cmp.AllowUnexported(Path{})); diff != "" {
@@ -106,7 +110,7 @@ func TestDirPublishesAndExchanges(t *testing.T) {
 	two, err := d.Stage([]byte("two"), 0o600, "cs_1")
 	must(t, err)
 	must(t, d.Exchange(two, "f"))
-	data, in, err := tr.Read(path(t, "x/y/f"), 0)
+	data, in, err := tr.Read(parsed(t, "x/y/f"), 0)
 	must(t, err)
 	if string(data) != "two" || in.Mode != 0o600 {
 		t.Errorf("f is %q, %+v", data, in)
@@ -123,4 +127,19 @@ func sorted(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return list
+}
+
+func refused(t testing.TB, err error, code fault.Code) {
+	t.Helper()
+	if !errors.Is(err, code) {
+		t.Errorf("got %v, want %s", err, code)
+		return
+	}
+	f := fault.From(err)
+	if f.Hint == "" {
+		t.Errorf("%v has no hint", err)
+	}
+	if strings.Contains(f.Msg+f.Hint, os.TempDir()) {
+		t.Errorf("%q shows a path of the machine", f.Msg+f.Hint)
+	}
 }

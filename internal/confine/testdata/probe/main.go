@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -185,6 +186,14 @@ func extra(j job) map[string]string {
 	try("net.Dial unix", func() error { _, err := net.Dial("unix", "/run/nothing.sock"); return err })
 	try("net.Listen", func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err })
 	try("exec", func() error { return start("/proc/self/exe") })
+	dumpable, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_DUMPABLE, 0, 0)
+	out["dumpable"] = fmt.Sprint(dumpable, int(errno))
+	limits, _ := os.ReadFile("/proc/self/limits")
+	for line := range strings.Lines(string(limits)) {
+		if rest, ok := strings.CutPrefix(line, "Max core file size"); ok {
+			out["core"] = strings.Join(strings.Fields(rest), " ")
+		}
+	}
 	for _, dir := range j.Policy.Read {
 		name := filepath.Join(dir, "a")
 		try("chmod", func() error { return os.Chmod(name, 0o600) })
@@ -212,7 +221,7 @@ func supervise(args []string) {
 	_, err := confine.Self(confine.Policy{Supervisor: true})
 	fail(err)
 	ctx, cancel := context.WithCancel(context.Background())
-	if args[0] == "stop" {
+	if strings.HasPrefix(args[0], "stop") {
 		time.AfterFunc(300*time.Millisecond, cancel)
 	}
 	status, err := confine.Supervise(ctx, append([]string{"probe", "worker"}, args...))
@@ -236,6 +245,11 @@ func work(how string) {
 			os.Exit(confine.Again)
 		}
 		os.Exit(7)
+	case "stop and again": // is told to end while it hands over
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGTERM)
+		<-told
+		os.Exit(confine.Again)
 	case "die":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}

@@ -11,6 +11,7 @@ import type { TSchema } from "typebox";
 const program = fileURLToPath(new URL("../bin/mooncite", import.meta.url));
 const protocolVersion = "2025-11-25";
 const limitMs = 120_000;
+const maxSaid = 2_000; // characters of what it complained of last
 
 interface Tool {
 	name: string;
@@ -45,10 +46,17 @@ class Server {
 
 	constructor() {
 		this.child = spawn(program, ["serve"], { stdio: ["pipe", "pipe", "pipe"] });
-		this.child.stderr.resume();
-		this.child.stdin.on("error", () => this.end("mooncite cannot be written to"));
+		let said = "";
+		this.child.stderr.setEncoding("utf8").on("data", (text: string) => {
+			said = (said + text).slice(-maxSaid);
+		});
+		this.child.stdin.on("error", () => this.child.kill()); // which ends it, if it has not ended
 		this.child.on("error", () => this.end("mooncite could not be started"));
-		this.child.on("exit", () => this.end("mooncite has ended"));
+		this.child.on("exit", () => {
+			this.ended = true; // calls to come go to another
+		});
+		// Only then all that it answered and said is here.
+		this.child.on("close", () => this.end(["mooncite has ended", said.trim().replace(/^mooncite: /, "")].filter(Boolean).join(": ")));
 		createInterface({ input: this.child.stdout }).on("line", (line) => this.receive(line));
 	}
 
@@ -121,10 +129,13 @@ class Server {
 export default function mooncite(pi: ExtensionAPI): void {
 	let running: Promise<Server> | undefined;
 
-	// The server that runs, or a new one when there is none or it has ended.
+	// The server that runs, or a new one when there is none or it has ended. Several calls
+	// may ask at once.
 	async function server(): Promise<Server> {
-		const known = await running?.catch(() => undefined);
+		const asked = running;
+		const known = await asked?.catch(() => undefined);
 		if (known && !known.ended) return known;
+		if (running !== asked) return server(); // another call has started one
 		const fresh = new Server();
 		running = fresh.open().then(() => fresh);
 		return running;

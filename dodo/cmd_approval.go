@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/internal/fault"
+)
+
+// pendingOut is what pending prints.
+type pendingOut struct {
+	Approvals []approvalOut `json:"approvals"`
+}
+
+// Text is the list in words, with all that an answer is about.
+func (o pendingOut) Text() string {
+	if len(o.Approvals) == 0 {
+		return "Nothing waits for you.\n"
+	}
+	var b strings.Builder
+	for _, a := range o.Approvals {
+		fmt.Fprintf(&b, "%s  %s, asked by %s, until %s\n    %s\n    in %s\n", a.ID, line(a.Tool), line(a.Client), a.Expires.Local().Format("15:04:05"),
+			line(a.Summary), orDash(line(a.Root)))
+		if len(a.Preview) > 0 && string(a.Preview) != "null" {
+			b.WriteString(block(indented(a.Preview)))
+		}
+	}
+	b.WriteString("Answer with `dodo approve ID` or `dodo deny ID`.\n")
+	return b.String()
+}
+
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+func (p *program) pendingCommand() *cobra.Command {
+	var asJSON bool
+	var root string
+	c := &cobra.Command{
+		Use:   "pending",
+		Short: "Show what waits for your approval",
+		Long: "Pending shows the calls that wait for your word, of every running server of this installation, with\n" +
+			"what each would do.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			live, err := p.running(c.Context(), root)
+			if err != nil {
+				return err
+			}
+			out := pendingOut{}
+			for _, l := range live {
+				var list []approvalOut
+				if err := l.Call(c.Context(), cmdPending, nil, &list); err != nil {
+					if errors.Is(err, contract.NotFound) {
+						continue // it ended meanwhile, and its questions with it
+					}
+					return err
+				}
+				for _, a := range list {
+					if a.Workspace == l.WorkspaceID {
+						a.Root = l.Root
+					}
+					out.Approvals = append(out.Approvals, a)
+				}
+			}
+			return p.output(asJSON, out)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	c.Flags().StringVar(&root, "root", "", "only servers of this workspace")
+	return c
+}
+
+// Text says what was decided.
+func (a approvalOut) Text() string {
+	if a.Status == "approved" {
+		return fmt.Sprintf("%s is approved: the client's same call works once, until %s.\n", a.ID, a.Expires.Local().Format(time.TimeOnly))
+	}
+	return fmt.Sprintf("%s is denied.\n", a.ID)
+}
+
+func (p *program) approveCommand() *cobra.Command {
+	return p.decisionCommand("approve", "Approve a call that waits", cmdApprove,
+		"Approve lets the very call that was shown happen once: the same tool, the same arguments, the same\n"+
+			"client. To stop being asked for a whole class of calls, see `dodo trust --help`.")
+}
+
+func (p *program) denyCommand() *cobra.Command {
+	return p.decisionCommand("deny", "Deny a call that waits", cmdDeny, "Deny refuses a call. The client may ask again.")
+}
+
+func (p *program) decisionCommand(use, short, cmd, long string) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: use + " ID", Short: short, Long: long,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			a, err := p.decide(c.Context(), cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return p.output(asJSON, a)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	return c
+}
+
+// decide asks the servers one after the other: only the one that asked knows the id.
+func (p *program) decide(ctx context.Context, cmd, id string) (a approvalOut, err error) {
+	live, err := p.running(ctx, "")
+	if err != nil {
+		return a, err
+	}
+	for _, l := range live {
+		if err := l.Call(ctx, cmd, approvalArgs{ID: id}, &a); !errors.Is(err, contract.NotFound) {
+			return a, err
+		}
+	}
+	return a, fault.New(contract.NotFound, "no running server waits for an approval of that id").WithHint("`dodo pending` lists what waits")
+}

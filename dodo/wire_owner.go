@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"localmcp/dodo/internal/config"
+	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/door/owner"
+	"localmcp/dodo/internal/ground/state"
+	"localmcp/internal/fault"
+)
+
+// ownerDoor opens the owner's sockets of a server. stop ends the server.
+func (s *served) ownerDoor(ctx context.Context, transport string, stop context.CancelFunc) (*owner.Server, error) {
+	begun := time.Now().UTC().Truncate(time.Second)
+	return owner.Listen(ctx, owner.Options{
+		Dir: s.dir, Workspace: s.host.Active().ID, Stop: stop, Log: s.log, Commands: ownerCommands(s.store),
+		Status: func() owner.Status {
+			active := s.host.Active()
+			return owner.Status{
+				PID: os.Getpid(), Version: version, Transport: transport, Surface: string(s.surface),
+				Root: active.Tree.Root(), WorkspaceID: active.ID, Epoch: active.Epoch, Started: begun,
+			}
+		},
+	})
+}
+
+// The commands of the owner's socket that are no more than a question to the state.
+const (
+	cmdPending = "approvals.pending"
+	cmdApprove = "approvals.approve"
+	cmdDeny    = "approvals.deny"
+)
+
+// approvalOut is a question to the owner as the owner sees it.
+type approvalOut struct {
+	ID        string               `json:"approvalId"`
+	Workspace string               `json:"workspaceId"`
+	Root      string               `json:"root,omitempty"`
+	Client    string               `json:"principal"`
+	Tool      string               `json:"tool"`
+	Summary   string               `json:"summary"`
+	Preview   json.RawMessage      `json:"preview,omitempty"`
+	Status    state.ApprovalStatus `json:"status"`
+	Created   time.Time            `json:"createdAt"`
+	Expires   time.Time            `json:"expiresAt"`
+}
+
+func shownApproval(a state.Approval) approvalOut {
+	return approvalOut{
+		ID: a.ID, Workspace: a.Workspace, Client: a.Principal, Tool: a.Tool, Summary: a.Summary, Preview: a.Detail,
+		Status: a.Status, Created: a.Created, Expires: a.Expires,
+	}
+}
+
+type approvalArgs struct {
+	ID string `json:"id"`
+}
+
+func ownerCommands(store *state.Store) map[string]owner.Command {
+	decide := func(approve bool) owner.Command {
+		return func(ctx context.Context, raw json.RawMessage) (any, error) {
+			var args approvalArgs
+			if err := jsonv2.Unmarshal(raw, &args, jsonv2.RejectUnknownMembers(true)); err != nil {
+				return nil, fault.Wrap(contract.InvalidInput, err, "the id of an approval is needed")
+			}
+			a, err := store.Asked(ctx, args.ID)
+			if err != nil {
+				return nil, err
+			}
+			if a, err = store.Decide(ctx, a.Workspace, a.ID, approve); err != nil {
+				return nil, err
+			}
+			return shownApproval(a), nil
+		}
+	}
+	return map[string]owner.Command{
+		cmdApprove: decide(true),
+		cmdDeny:    decide(false),
+		cmdPending: func(ctx context.Context, _ json.RawMessage) (any, error) {
+			list, err := store.PendingApprovals(ctx)
+			if err != nil {
+				return nil, err
+			}
+			out := make([]approvalOut, len(list))
+			for i, a := range list {
+				out[i] = shownApproval(a)
+			}
+			return out, nil
+		},
+	}
+}
+
+// mirrorAccess brings the access mode of the configuration into the state, where every
+// running server looks. The file cannot change meanwhile: a start must not widen what the
+// owner is just narrowing.
+func mirrorAccess(ctx context.Context, dir string, store *state.Store) error {
+	return config.Hold(ctx, dir, func(c config.Config) error { return store.SetAccessMode(ctx, c.AccessMode) })
+}
