@@ -269,8 +269,8 @@ func TestNewRefusesWhatIsNotPortable(t *testing.T) {
 	mustPanic(t, "lower snake case", build[struct{}, struct{}](op.Spec{Name: "Bad", Title: "x", Doc: "x"}))
 	mustPanic(t, "title and a doc", build[struct{}, struct{}](op.Spec{Name: "bad"}))
 	mustPanic(t, "both read-only", build[struct{}, struct{}](op.Spec{Name: "bad", Title: "x", Doc: "x", ReadOnly: true, Destructive: true}))
-	mustPanic(t, "only a-z", build[struct {
-		A string `json:"camelCase"`
+	mustPanic(t, "only letters", build[struct {
+		A string `json:"x-a"`
 	}, struct{}](spec))
 	mustPanic(t, "no schema", build[struct {
 		A json.RawMessage `json:"a"`

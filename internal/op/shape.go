@@ -137,8 +137,8 @@ func (b builder) members(s *shape, where string, t reflect.Type, prefix []int, d
 			b.bad(where, "field %s has no json name", sf.Name)
 		}
 		at := where + "." + name
-		if b.input && !plainName(name, 64) {
-			b.bad(at, "an argument's name has only a-z, 0-9 and _, at most 64 of them")
+		if b.input && !plainName(strings.ToLower(name), 64) {
+			b.bad(at, "an argument's name has only letters, digits and _, at most 64 of them")
 		}
 		for _, other := range s.fields {
 			if other.name == name {

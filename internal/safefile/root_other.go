@@ -40,6 +40,9 @@ func (r *Root) Open(rel string) (*os.File, Identity, error) {
 // Stat answers NotSupported.
 func (r *Root) Stat(rel string) (Info, error) { return Info{}, notSupported() }
 
+// Born answers NotSupported.
+func (r *Root) Born() (ns int64, known bool, err error) { return 0, false, notSupported() }
+
 // Peek answers NotSupported.
 func (r *Root) Peek(rel string) (Info, error) { return Info{}, notSupported() }
 

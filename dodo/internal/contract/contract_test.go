@@ -177,6 +177,13 @@ func TestEnvelope(t *testing.T) {
 	if got, want := encode(bad), `{"ok":false,"workspaceId":null,"workspaceEpoch":null,"data":null,"error":{"code":"FORBIDDEN","message":"no","retryable":false,"recovery":"ask","detail":{"requiredScope":"dodo:write"}},"warnings":[],"truncated":false,"nextCursor":null}`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
+	if got := good.Text(); got != encode(good) {
+		t.Errorf("text %s", got)
+	}
+	good.Most = 100
+	if got, want := good.Text(), `{"ok":true,"workspaceId":"ws_1","workspaceEpoch":"boot_1","error":null,"truncated":true,"note":"The whole answer is in structuredContent; it is too long for text."}`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
 	if good.Failed() || !bad.Failed() {
 		t.Error("what failed")
 	}

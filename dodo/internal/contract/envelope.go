@@ -31,6 +31,7 @@ type ErrorInfo struct {
 type Reply struct {
 	Envelope[any]
 	Attached []op.Block `json:"-"`
+	Most     int        `json:"-"` // bytes of the text; 0 means any
 }
 
 // Failed reports whether the call failed.
@@ -62,4 +63,25 @@ func (r *Reply) context(workspace, epoch string) {
 	if workspace != "" {
 		r.WorkspaceID, r.WorkspaceEpoch = &workspace, &epoch
 	}
+}
+
+// Text is the envelope for readers who only see text: the same JSON, or, when that is
+// longer than Most, a small one that points to the structured content (spec dodo-catalog 2).
+func (r *Reply) Text() string {
+	data, err := op.Encode(r)
+	if err != nil {
+		data = []byte(`{"ok":false}`) // what cannot be encoded never leaves the gate
+	}
+	if r.Most <= 0 || len(data) <= r.Most {
+		return string(data)
+	}
+	short, _ := op.Encode(struct {
+		OK             bool       `json:"ok"`
+		WorkspaceID    *string    `json:"workspaceId"`
+		WorkspaceEpoch *string    `json:"workspaceEpoch"`
+		Error          *ErrorInfo `json:"error"`
+		Truncated      bool       `json:"truncated"`
+		Note           string     `json:"note"`
+	}{r.OK, r.WorkspaceID, r.WorkspaceEpoch, r.Error, true, "The whole answer is in structuredContent; it is too long for text."})
+	return string(short)
 }

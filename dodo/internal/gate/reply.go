@@ -36,7 +36,9 @@ func (c *call) reply(r contract.Result, err error) *contract.Reply {
 		}
 		return contract.Failure(c.shownID, c.shownEpoch, f)
 	}
-	return contract.Success(c.shownID, c.shownEpoch, r)
+	reply := contract.Success(c.shownID, c.shownEpoch, r)
+	reply.Most = c.Limits().ToolContentBytes
+	return reply
 }
 
 // record writes the audit: the gateway the call came through, and the call.

@@ -15,6 +15,7 @@
 // and a file that is damaged, foreign or newer is left as it is.
 //
 // What it deliberately does not do: it decides nothing (package policy does), asks nobody,
-// knows neither files of a workspace nor configuration, and holds no queries for plans,
+// looks at no file of a workspace (only whether a registered root is still there), knows no
+// configuration, and holds no queries for plans,
 // changesets and the journal, whose rows package change owns.
 package state

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/state"
+	"localmcp/internal/fault"
+	"localmcp/internal/privdir"
+	"localmcp/internal/safefile"
+)
+
+const (
+	lockName = "config.lock"
+	maxFile  = 1 << 20 // bytes
+	dirWhat  = "the installation directory"
+	fileWhat = "the configuration file"
+)
+
+// Load reads the configuration in an installation directory and makes nothing. Where there
+// is no file it is the default: of a fresh installation, where nothing was made yet, and
+// with managed access where there is a state already and only the file is gone.
+func Load(dir string) (Config, error) {
+	r, err := privdir.Open(dir, dirWhat)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Default(), nil
+	}
+	if err != nil {
+		return Config{}, state.Fault(err)
+	}
+	defer r.Close()
+	c, _, err := read(r)
+	return c, err
+}
+
+// Ensure is [Load] for a program that will run: it makes the directory, and writes the file
+// where there is none. A file that is there is left as the owner wrote it.
+func Ensure(ctx context.Context, dir string) (Config, error) {
+	r, err := privdir.Create(dir, dirWhat)
+	if err != nil {
+		return Config{}, state.Fault(err)
+	}
+	defer r.Close()
+	c, text, err := read(r)
+	if err != nil || text != nil {
+		return c, err
+	}
+	return Update(ctx, dir, func(*Config) error { return nil })
+}
+
+// Update changes the configuration: f gets what the file says now. It writes nothing when f
+// fails or the result is out of bounds.
+func Update(ctx context.Context, dir string, f func(*Config) error) (Config, error) {
+	r, err := privdir.Create(dir, dirWhat)
+	if err != nil {
+		return Config{}, state.Fault(err)
+	}
+	defer r.Close()
+	held, err := privdir.Lock(ctx, filepath.Join(dir, lockName))
+	if err != nil {
+		return Config{}, state.Fault(err)
+	}
+	defer held.Unlock()
+	c, before, err := read(r)
+	if err != nil {
+		return Config{}, err
+	}
+	if err := f(&c); err != nil {
+		return Config{}, err
+	}
+	if err := c.check(); err != nil {
+		return Config{}, err
+	}
+	after, err := c.encode()
+	if err != nil || before != nil && string(before) == string(after) {
+		return c, err
+	}
+	if err := r.WriteFileAtomic(FileName, after, 0o600); err != nil {
+		return Config{}, fault.Wrap(contract.ResourceLimit, err, "the configuration cannot be written; the old one holds").
+			WithHint("look at the free space and the permissions of the installation directory")
+	}
+	return c, nil
+}
+
+// read is the configuration and the file's text, nil when there is none.
+func read(r *safefile.Root) (Config, []byte, error) {
+	if err := privdir.CheckFile(r, FileName, fileWhat); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return Config{}, nil, state.Fault(err)
+		}
+		c := Default()
+		if _, err := r.Stat(state.FileName); !errors.Is(err, fs.ErrNotExist) {
+			c.AccessMode = contract.AccessManaged // only the file is gone: that widens nothing
+		}
+		return c, nil, nil
+	}
+	data, err := privdir.ReadConfig(r, FileName, fileWhat, maxFile)
+	if err != nil {
+		return Config{}, nil, state.Fault(err)
+	}
+	c, err := Parse(data)
+	return c, data, err
+}

@@ -1,0 +1,250 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/gate"
+	"localmcp/dodo/internal/ground/state"
+	"localmcp/dodo/internal/ground/workspace"
+	"localmcp/internal/fault"
+)
+
+// Most is how many projects may be open beside the active workspace.
+const Most = 16
+
+// Runtime is an open workspace with its operations.
+type Runtime struct {
+	ID, Epoch string
+	Project   string // id of the project; empty when the root is not registered
+	Tree      *workspace.Tree
+	Ops       []contract.Op // in the catalogue's order, and others that are not listed
+	Close     func() error
+
+	turns  gate.Turns
+	byName map[string]contract.Op
+}
+
+// ready indexes a runtime's operations.
+func (r *Runtime) ready() *Runtime {
+	r.byName = make(map[string]contract.Op, len(r.Ops))
+	for _, o := range r.Ops {
+		r.byName[o.Name] = o
+	}
+	return r
+}
+
+func (r *Runtime) workspace() gate.Workspace {
+	return gate.Workspace{ID: r.ID, Epoch: r.Epoch, Turns: &r.turns, Lookup: func(name string) (contract.Op, bool) {
+		o, ok := r.byName[name]
+		return o, ok
+	}}
+}
+
+// Config is what a host needs.
+type Config struct {
+	Authority gate.Authority
+	Store     *state.Store
+	// Open opens the workspace of a project.
+	Open func(ctx context.Context, p state.Project) (*Runtime, error)
+	Now  func() time.Time // nil means time.Now
+}
+
+// Host has the open workspaces of a process.
+type Host struct {
+	Config
+	active *Runtime
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	others  map[string]*other // by project
+	calls   sync.WaitGroup    // leases of any workspace
+	closing []error
+}
+
+// other is a project that is open, or being opened.
+type other struct {
+	opened  chan struct{} // closed when it is open or could not be opened
+	runtime *Runtime
+	err     error
+	leases  int
+	used    time.Time
+}
+
+// New returns a host with an active workspace, which it closes in the end.
+func New(active *Runtime, c Config) *Host {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Host{Config: c, active: active.ready(), others: map[string]*other{}}
+}
+
+// Active is the active workspace.
+func (h *Host) Active() *Runtime { return h.active }
+
+var _ gate.Workspaces = (*Host)(nil)
+
+// Lease gives the workspace of a project, or the active one when project is empty. The
+// faults are FORBIDDEN (for the owner NOT_FOUND) for a project that is not registered,
+// WORKSPACE_ACCESS_REQUIRED, PATH_DENIED for one that is not ready, RESOURCE_LIMIT when
+// too many are open and in use, and CONFLICT when the process is ending.
+func (h *Host) Lease(ctx context.Context, p contract.Principal, project string) (gate.Workspace, func(), error) {
+	r, release, err := h.lease(ctx, p, project)
+	if err != nil {
+		return gate.Workspace{}, nil, err
+	}
+	return r.workspace(), release, nil
+}
+
+func (h *Host) lease(ctx context.Context, p contract.Principal, project string) (*Runtime, func(), error) {
+	if project == "" || project == h.active.Project {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.closed {
+			return nil, nil, ending()
+		}
+		h.calls.Add(1)
+		return h.active, sync.OnceFunc(h.calls.Done), nil
+	}
+	record, err := h.admit(ctx, p, project)
+	if err != nil {
+		return nil, nil, err
+	}
+	if record.Workspace == h.active.ID {
+		return h.lease(ctx, p, "")
+	}
+	o, mine, err := h.take(record.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if mine {
+		o.runtime, o.err = h.Open(context.WithoutCancel(ctx), record)
+		if o.err == nil {
+			o.runtime.ready()
+		}
+		close(o.opened)
+	}
+	release := sync.OnceFunc(func() { h.give(record.ID, o) })
+	select {
+	case <-o.opened:
+	case <-ctx.Done():
+		release()
+		return nil, nil, fault.Wrap(contract.Conflict, ctx.Err(), "the call was cancelled while the project was being opened").Retry()
+	}
+	if o.err != nil {
+		release()
+		return nil, nil, o.err
+	}
+	return o.runtime, release, nil
+}
+
+func ending() error {
+	return fault.New(contract.Conflict, "dodo is ending").WithHint("Connect again.").Retry()
+}
+
+// admit holds a caller against a project.
+func (h *Host) admit(ctx context.Context, p contract.Principal, project string) (state.Project, error) {
+	hint := "project_overview lists the projects you may use."
+	record, err := h.Store.Project(ctx, project)
+	if errors.Is(err, contract.NotFound) || err == nil && record.Removed != nil {
+		if p.Owner {
+			return record, fault.New(contract.NotFound, "no project is registered with that id").WithHint("%s", hint)
+		}
+		return record, fault.New(contract.Forbidden, "that project is not one this client may use").WithHint("%s", hint)
+	}
+	if err != nil {
+		return record, err
+	}
+	s, err := h.Authority.Standing(ctx, p, record.Workspace)
+	if err != nil {
+		return record, err
+	}
+	if len(s.Scopes) == 0 {
+		return record, fault.New(contract.WorkspaceAccessRequired, "the owner has not granted this client access to that project").WithHint("%s", hint)
+	}
+	if r := record.Readiness(); r != state.Ready {
+		return record, fault.New(contract.PathDenied, "the project's directory is %s", r).
+			WithHint("The owner sees it with: dodo project info %s", record.ID).With("availability", string(r))
+	}
+	return record, nil
+}
+
+// take leases the entry of a project; mine says that the caller opens it.
+func (h *Host) take(project string) (o *other, mine bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, false, ending()
+	}
+	o = h.others[project]
+	if o == nil {
+		if err := h.room(); err != nil {
+			return nil, false, err
+		}
+		o, mine = &other{opened: make(chan struct{})}, true
+		h.others[project] = o
+	}
+	o.leases++
+	h.calls.Add(1)
+	return o, mine, nil
+}
+
+// room closes the project that was used least lately and is not in use, when there are as
+// many as there may be.
+func (h *Host) room() error {
+	if len(h.others) < Most {
+		return nil
+	}
+	oldest := ""
+	for id, o := range h.others {
+		if o.leases == 0 && (oldest == "" || o.used.Before(h.others[oldest].used)) {
+			oldest = id
+		}
+	}
+	if oldest == "" {
+		return fault.New(contract.ResourceLimit, "%d projects are open and in use", Most).WithHint("Call again when a call has ended.").Retry()
+	}
+	h.closing = append(h.closing, h.others[oldest].runtime.Close())
+	delete(h.others, oldest)
+	return nil
+}
+
+// give ends a lease. A project that could not be opened is forgotten, so that the next call
+// tries again.
+func (h *Host) give(project string, o *other) {
+	h.mu.Lock()
+	o.leases--
+	o.used = h.Now()
+	if o.err != nil && h.others[project] == o {
+		delete(h.others, project)
+	}
+	h.mu.Unlock()
+	h.calls.Done()
+}
+
+// End refuses new calls, waits until those that run have ended or ctx has, and closes every
+// workspace.
+func (h *Host) End(ctx context.Context) error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	done := make(chan struct{})
+	go func() { h.calls.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	errs := append(h.closing, h.active.Close())
+	for _, o := range h.others {
+		if o.runtime != nil {
+			errs = append(errs, o.runtime.Close())
+		}
+	}
+	h.others = nil
+	return errors.Join(errs...)
+}
