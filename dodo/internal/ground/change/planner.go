@@ -173,9 +173,22 @@ func (d *drafter) write(path, content, expected string, parents bool) error {
 	if err != nil {
 		return err
 	}
+	return d.over(p, before, hash, content)
+}
+
+// rewrite plans a new content of a file that is there.
+func (d *drafter) rewrite(path, content, expected string) error {
+	p, before, hash, err := d.current(path, expected)
+	if err != nil {
+		return err
+	}
+	return d.over(p, before, hash, content)
+}
+
+func (d *drafter) over(p workspace.Path, before []byte, hash, content string) error {
 	after, err := encodeLike(before, content)
 	if err != nil {
-		return fault.From(err).With("path", p.String())
+		return at(err, p)
 	}
 	return d.add(modified(p, before, hash, after))
 }

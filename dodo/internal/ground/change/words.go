@@ -1,6 +1,9 @@
 package change
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // counted adds "n things" to a list of such; none adds nothing. words are the forms for one
 // and for more.
@@ -16,3 +19,6 @@ func counted(text string, words [2]string, n int) string {
 	}
 	return text + fmt.Sprintf(words[1], n)
 }
+
+// hasWord reports whether a list of words, separated by blanks, has one.
+func hasWord(list, word string) bool { return strings.Contains(" "+list+" ", " "+word+" ") }
