@@ -226,11 +226,15 @@ func (h *Host) give(project string, o *other) {
 }
 
 // End refuses new calls, waits until those that run have ended or ctx has, and closes every
-// workspace.
+// workspace. Only the first End does so.
 func (h *Host) End(ctx context.Context) error {
 	h.mu.Lock()
+	again := h.closed
 	h.closed = true
 	h.mu.Unlock()
+	if again {
+		return nil
+	}
 	done := make(chan struct{})
 	go func() { h.calls.Wait(); close(done) }()
 	select {

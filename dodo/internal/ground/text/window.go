@@ -1,0 +1,586 @@
+package text
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/internal/fault"
+)
+
+// DefaultBytes is how much content a window has at most when the query names no bound.
+const DefaultBytes = 48 << 10
+
+// leastBytes is the smallest bound: a number and a character fit into it.
+const leastBytes = 32
+
+// A Query says which part of a file is wanted. The zero value is all lines, up to the
+// bound. Lines, last lines and bytes exclude each other.
+type Query struct {
+	// Encoding is that of the file; empty: what Detect says.
+	Encoding Encoding
+	// StartLine and EndLine are the first and the last line, from 1; 0 is the first and
+	// the last of the file. An end behind the last line is the last line.
+	StartLine, EndLine int64
+	// TailLines is how many of the last lines are wanted.
+	TailLines int64
+	// ByBytes asks for content from ByteOffset of the file on. An offset inside of a
+	// character is taken for its first byte.
+	ByBytes    bool
+	ByteOffset int64
+	// MaxBytes bounds the content, in UTF-8 and with line numbers; 0: DefaultBytes.
+	// It is at least 32.
+	MaxBytes int
+	// Numbered puts the number of a line before it: six places and a tab.
+	Numbered bool
+	// CountBytes is the size up to which a file's lines are counted; of a larger one the
+	// total, and lines that were reached by seeking, have no number.
+	CountBytes int64
+}
+
+// A Window is a part of a file as text.
+type Window struct {
+	Kind    Kind   // Encoding is the one that was read with
+	Content string // exact, but for the encoding, the mark and asked for line numbers
+
+	StartLine  int64 // the first line of Content, from 1; 0: not known
+	EndLine    int64 // the last one; StartLine-1 when Content is empty; 0: not known
+	TotalLines int64 // -1: not known
+
+	StartByte  int64 // of the file, where Content begins
+	EndByte    int64 // and where it ends
+	NextOffset int64 // EndByte if there is more behind it, otherwise -1
+
+	Partial   bool // Content is not all of the file
+	Truncated bool // Content is not all that was asked for: the bound cut it
+	Hidden    int  // control and directional characters in Content, other than LF, TAB and CRLF
+}
+
+// Read gives a window of size bytes that r has. Of a binary file, when no encoding was
+// asked for, it gives the kind alone. It fails with UNSUPPORTED_ENCODING (detail offset
+// names the first bad byte, where it is known), INVALID_INPUT for a query that does not
+// fit the file, FILE_CHANGED when r has fewer bytes, or the error of r or ctx.
+func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Window, error) {
+	w := window{ctx: ctx, r: r, size: size, Query: q}
+	w.TotalLines, w.NextOffset = -1, -1
+	if w.MaxBytes <= 0 {
+		w.MaxBytes = DefaultBytes
+	}
+	w.MaxBytes = max(w.MaxBytes, leastBytes)
+	if err := w.read(); err != nil {
+		return Window{Kind: w.Kind, TotalLines: -1, NextOffset: -1}, err
+	}
+	return w.Window, nil
+}
+
+// A window is one that is being made.
+type window struct {
+	ctx  context.Context
+	r    io.ReaderAt
+	size int64
+	body int64 // where the text begins, behind the mark
+	Query
+	Window
+	enc Encoding
+	out []byte
+}
+
+func (w *window) read() error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	head, err := w.bytes(0, min(w.size, HeadBytes))
+	if err != nil {
+		return err
+	}
+	w.Kind = Detect(head, int64(len(head)) == w.size)
+	if w.enc = w.Query.Encoding; w.enc == "" {
+		if w.enc = w.Kind.Encoding; w.enc == "" {
+			if w.Kind.Binary {
+				w.Partial = w.size > 0
+				return nil
+			}
+			return w.unknown(head)
+		}
+	}
+	w.body = int64(w.enc.bom(head))
+	w.Kind.Encoding, w.Kind.BOM, w.Kind.Binary = w.enc, int(w.body), false
+	if w.enc.unit() == 2 && w.size%2 != 0 {
+		return w.bad(w.size-1, "ends inside of a character")
+	}
+	if w.size <= w.CountBytes {
+		if w.TotalLines, err = w.count(w.body, w.size); err != nil {
+			return err
+		}
+		if w.size > w.body {
+			last, err := w.bytes(w.size-int64(w.enc.unit()), w.size)
+			if err != nil {
+				return err
+			}
+			if w.enc.lineEnd(last) < 0 {
+				w.TotalLines++
+			}
+		}
+	}
+	switch {
+	case w.ByBytes:
+		err = w.fromOffset()
+	case w.TailLines > 0:
+		err = w.tail()
+	default:
+		err = w.lines()
+	}
+	if err != nil {
+		return err
+	}
+	w.Content = string(w.out)
+	w.Hidden = hiddenIn(w.Content)
+	w.Partial = w.StartByte > w.body || w.EndByte < w.size
+	if w.EndByte < w.size {
+		w.NextOffset = w.EndByte
+	}
+	return nil
+}
+
+func (w *window) check() error {
+	q := w.Query
+	switch {
+	case q.Encoding != "" && !q.Encoding.known():
+		return fault.New(contract.InvalidInput, "there is no such encoding").WithHint("the encodings are %v", Encodings)
+	case q.StartLine < 0 || q.EndLine < 0 || q.TailLines < 0 || q.ByteOffset < 0:
+		return fault.New(contract.InvalidInput, "lines and offsets are not negative")
+	case q.EndLine > 0 && q.EndLine < q.StartLine:
+		return fault.New(contract.InvalidInput, "the last line is before the first one")
+	case q.TailLines > 0 && (q.StartLine > 0 || q.EndLine > 0 || q.ByBytes), q.ByBytes && (q.StartLine > 0 || q.EndLine > 0):
+		return fault.New(contract.InvalidInput, "a window is asked for by lines, by the last lines or by an offset, not by two of them")
+	case q.Numbered && w.size > q.CountBytes && (q.TailLines > 0 || q.ByBytes):
+		return fault.New(contract.InvalidInput, "the file is so large that its lines are not counted, and the window has no line numbers").
+			WithHint("ask without numbered, or by startLine")
+	}
+	return nil
+}
+
+// unknown says where bytes stop to be UTF-8.
+func (w *window) unknown(head []byte) error {
+	i := 0
+	for i < len(head) {
+		n := UTF8.char(head[i:])
+		if n <= 0 {
+			break
+		}
+		i += n
+	}
+	return fault.New(contract.UnsupportedEncoding, "the file is text in an encoding other than UTF-8, or binary").
+		WithHint("ask with encoding, one of %v", Encodings[1:]).With("offset", i).With("line", 1+bytes.Count(head[:i], []byte{'\n'}))
+}
+
+func (w *window) bad(offset int64, what string) error {
+	return fault.New(contract.UnsupportedEncoding, "the file %s at byte %d, read as %s", what, offset, w.enc).
+		WithHint("ask with encoding, one of %v", Encodings).With("offset", offset)
+}
+
+// bytes reads a part of the file whole.
+func (w *window) bytes(from, to int64) ([]byte, error) {
+	b := make([]byte, to-from)
+	return b, w.readFull(b, from)
+}
+
+func (w *window) readFull(b []byte, from int64) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	n, err := w.r.ReadAt(b, from)
+	switch {
+	case n == len(b):
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return fault.New(contract.FileChanged, "the file became shorter while it was read").WithHint("read it again").Retry()
+	}
+	return fmt.Errorf("read at %d: %w", from, err)
+}
+
+// chunk is how much is read at once where lines are counted.
+const chunk = 256 << 10
+
+// count counts line breaks.
+func (w *window) count(from, to int64) (int64, error) {
+	n := int64(0)
+	buf := make([]byte, min(chunk, to-from))
+	for from < to {
+		b := buf[:min(chunk, to-from)]
+		if err := w.readFull(b, from); err != nil {
+			return 0, err
+		}
+		n += int64(w.enc.lineEnds(b))
+		from += int64(len(b))
+	}
+	return n, nil
+}
+
+// seek finds where a line begins. When there are fewer lines it gives the size and how
+// many line breaks there are.
+func (w *window) seek(line int64) (offset, breaks int64, err error) {
+	offset = w.body
+	buf := make([]byte, min(chunk, w.size-w.body))
+	for offset < w.size {
+		if breaks == line-1 {
+			return offset, breaks, nil
+		}
+		b := buf[:min(chunk, w.size-offset)]
+		if err := w.readFull(b, offset); err != nil {
+			return 0, 0, err
+		}
+		if n := int64(w.enc.lineEnds(b)); breaks+n < line-1 {
+			breaks += n
+			offset += int64(len(b))
+			continue
+		}
+		for breaks < line-1 {
+			n := w.enc.lineEnd(b)
+			b, offset = b[n:], offset+int64(n)
+			breaks++
+		}
+	}
+	return offset, breaks, nil
+}
+
+// span is how many bytes of the file are read for a window at most: in no encoding do more
+// than two bytes become one.
+func (w *window) span() int64 { return 2*int64(w.MaxBytes) + 8 }
+
+// lines makes a window by lines.
+func (w *window) lines() error {
+	first := max(w.Query.StartLine, 1)
+	offset, breaks, err := w.seek(first)
+	if err != nil {
+		return err
+	}
+	if offset >= w.size && first > 1 {
+		total := breaks
+		if w.size > w.body {
+			last, err := w.bytes(w.size-int64(w.enc.unit()), w.size)
+			if err != nil {
+				return err
+			}
+			if w.enc.lineEnd(last) < 0 {
+				total++
+			}
+		}
+		return fault.New(contract.InvalidInput, "the file has only %d lines", total).With("totalLines", total)
+	}
+	end := min(w.size, offset+w.span())
+	raw, err := w.bytes(offset, end)
+	if err != nil {
+		return err
+	}
+	w.Window.StartLine, w.Window.EndLine = first, first-1
+	w.StartByte, w.EndByte = offset, offset
+	for len(raw) > 0 && (w.Query.EndLine == 0 || w.Window.EndLine < w.Query.EndLine) {
+		n := w.enc.lineEnd(raw)
+		whole := n >= 0 || end == w.size
+		if n < 0 {
+			n = len(raw)
+		}
+		if whole {
+			done, err := w.appendLine(raw[:n])
+			if err != nil {
+				return err
+			}
+			if done {
+				raw = raw[n:]
+				continue
+			}
+		}
+		w.Truncated = true
+		if len(w.out) == 0 {
+			return w.appendStart(raw[:n], whole)
+		}
+		return nil
+	}
+	// What was read may end with a line break while the file goes on.
+	w.Truncated = w.EndByte < w.size && (w.Query.EndLine == 0 || w.Window.EndLine < w.Query.EndLine)
+	return nil
+}
+
+// appendLine appends a line if it fits.
+func (w *window) appendLine(raw []byte) (bool, error) {
+	was := len(w.out)
+	w.number(w.Window.EndLine + 1)
+	if len(w.out)+len(raw)/2 > w.MaxBytes {
+		w.out = w.out[:was]
+		return false, nil
+	}
+	if n := w.valid(raw); n < len(raw) {
+		return false, w.bad(w.EndByte+int64(n), "is not text")
+	}
+	var err error
+	if w.out, err = w.enc.decode(w.out, raw); err != nil {
+		return false, w.bad(w.EndByte, "is not text in the line")
+	}
+	if len(w.out) > w.MaxBytes {
+		w.out = w.out[:was]
+		return false, nil
+	}
+	w.Window.EndLine++
+	w.EndByte += int64(len(raw))
+	return true, nil
+}
+
+// appendStart appends as many characters of a line as fit.
+func (w *window) appendStart(raw []byte, whole bool) error {
+	w.number(w.Window.EndLine + 1)
+	n, err := w.appendText(raw, whole)
+	if n > 0 {
+		w.Window.EndLine++
+	}
+	return err
+}
+
+// appendText appends as many characters as fit and says how many bytes of the file they
+// are. Unless the bytes are whole, a last character may be cut.
+func (w *window) appendText(raw []byte, whole bool) (int, error) {
+	was := len(w.out)
+	good := w.valid(raw)
+	out, err := w.enc.decode(w.out, raw[:good])
+	if err != nil {
+		return 0, w.bad(w.EndByte, "is not text")
+	}
+	n := good
+	if len(out) > w.MaxBytes {
+		cut := max(w.MaxBytes, was)
+		for cut > was && !utf8.RuneStart(out[cut]) {
+			cut--
+		}
+		out = out[:cut]
+		n = w.enc.chars(raw[:good], utf8.RuneCount(out[was:]))
+	} else if good < len(raw) && (whole || w.enc.char(raw[good:]) < 0) {
+		return 0, w.bad(w.EndByte+int64(good), "is not text")
+	}
+	w.out = out
+	w.EndByte += int64(n)
+	return n, nil
+}
+
+// number appends the number of a line where numbers are asked for.
+func (w *window) number(line int64) {
+	if w.Numbered {
+		w.out = fmt.Appendf(w.out, "%6d\t", line)
+	}
+}
+
+// valid is how many bytes of raw are whole characters, from the first on.
+func (w *window) valid(raw []byte) int {
+	if w.enc == UTF8 && utf8.Valid(raw) {
+		return len(raw)
+	}
+	i := 0
+	for i < len(raw) {
+		n := w.enc.char(raw[i:])
+		if n <= 0 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// tail makes a window of the last lines.
+func (w *window) tail() error {
+	from := max(w.body, w.size-w.span())
+	if w.enc.unit() == 2 {
+		from -= (from - w.body) % 2
+	}
+	raw, err := w.bytes(from, w.size)
+	if err != nil {
+		return err
+	}
+	// Where the wanted lines begin, the last first; a break at the very end begins no line.
+	starts := w.enc.lastLines(raw, w.TailLines)
+	if int64(len(starts)) < w.TailLines {
+		switch {
+		case from == w.body:
+			if len(raw) > 0 {
+				starts = append(starts, 0)
+			}
+		case len(starts) == 0:
+			w.Truncated = true
+			starts = append(starts, w.enc.sync(raw))
+		default:
+			w.Truncated = true
+		}
+	}
+	line := int64(0) // of the window's first line
+	if w.TotalLines >= 0 {
+		line = w.TotalLines + 1 - int64(len(starts))
+	}
+	begin := len(raw)
+	if len(starts) > 0 {
+		begin = starts[len(starts)-1]
+	}
+	if n := w.valid(raw[begin:]); n < len(raw)-begin {
+		return w.bad(from+int64(begin+n), "is not text")
+	}
+	// The end matters: what does not fit is left out at the beginning.
+	sizes := make([]int, len(starts))
+	total, end := 0, len(raw)
+	for i, s := range starts {
+		out, err := w.enc.decode(nil, raw[s:end])
+		if err != nil {
+			return w.bad(from+int64(s), "is not text in the line")
+		}
+		sizes[i], end = len(out), s
+		if w.Numbered {
+			sizes[i] += len(fmt.Sprintf("%6d\t", line+int64(len(starts)-1-i)))
+		}
+		if total += sizes[i]; total > w.MaxBytes && i > 0 {
+			w.Truncated = true
+			line += int64(len(starts) - i)
+			starts = starts[:i]
+			break
+		}
+	}
+	w.StartByte, w.EndByte = w.size, w.size
+	if len(starts) == 0 {
+		if w.TotalLines >= 0 {
+			w.Window.StartLine, w.Window.EndLine = 1, 0
+		}
+		return nil
+	}
+	begin = starts[len(starts)-1]
+	if len(starts) == 1 && sizes[0] > w.MaxBytes {
+		w.Truncated = true
+		w.number(line)
+		out, _ := w.enc.decode(nil, raw[begin:])
+		cut := len(out) - max(w.MaxBytes-len(w.out), 0)
+		for cut < len(out) && !utf8.RuneStart(out[cut]) {
+			cut++
+		}
+		begin += w.enc.chars(raw[begin:], utf8.RuneCount(out[:cut]))
+		w.out = append(w.out, out[cut:]...)
+	} else {
+		end := begin
+		for i := len(starts) - 1; i >= 0; i-- {
+			w.number(line + int64(len(starts)-1-i))
+			if end = len(raw); i > 0 {
+				end = starts[i-1]
+			}
+			w.out, _ = w.enc.decode(w.out, raw[starts[i]:end])
+		}
+	}
+	w.StartByte = from + int64(begin)
+	if w.TotalLines >= 0 {
+		w.Window.StartLine, w.Window.EndLine = line, w.TotalLines
+	}
+	return nil
+}
+
+// fromOffset makes a window from a byte on.
+func (w *window) fromOffset() error {
+	if w.ByteOffset > w.size {
+		return fault.New(contract.InvalidInput, "the offset is behind the end of the file").With("size", w.size)
+	}
+	offset, err := w.boundary(max(w.ByteOffset, w.body))
+	if err != nil {
+		return err
+	}
+	line := int64(0)
+	if w.TotalLines >= 0 {
+		if line, err = w.count(w.body, offset); err != nil {
+			return err
+		}
+		line++
+	}
+	end := min(w.size, offset+w.span())
+	raw, err := w.bytes(offset, end)
+	if err != nil {
+		return err
+	}
+	w.StartByte, w.EndByte = offset, offset
+	if !w.Numbered {
+		if _, err := w.appendText(raw, end == w.size); err != nil {
+			return err
+		}
+		if line > 0 {
+			w.Window.StartLine = line
+			w.Window.EndLine = line - 1 + linesIn(w.out)
+		}
+		return nil
+	}
+	w.Window.StartLine, w.Window.EndLine = line, line-1
+	for len(raw) > 0 {
+		n := w.enc.lineEnd(raw)
+		whole := n >= 0 || end == w.size
+		if n < 0 {
+			n = len(raw)
+		}
+		if whole {
+			done, err := w.appendLine(raw[:n])
+			if err != nil {
+				return err
+			}
+			if done {
+				raw = raw[n:]
+				continue
+			}
+		}
+		if len(w.out) == 0 {
+			return w.appendStart(raw[:n], whole)
+		}
+		return nil
+	}
+	return nil
+}
+
+// linesIn is how many lines a text has, the last one with or without its break.
+func linesIn(b []byte) int64 {
+	n := int64(bytes.Count(b, []byte{'\n'}))
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// boundary is where the character begins that a byte of the file is in.
+func (w *window) boundary(offset int64) (int64, error) {
+	const back = 4096
+	from := max(w.body, offset-back)
+	if w.enc.unit() == 2 {
+		offset -= (offset - w.body) % 2
+		from = max(w.body, offset-2)
+	}
+	if offset == w.body || offset == w.size || w.enc == Windows1252 || w.enc == Latin1 {
+		return offset, nil
+	}
+	b, err := w.bytes(from, min(w.size, offset+4))
+	if err != nil {
+		return 0, err
+	}
+	at := int(offset - from)
+	i := 0
+	if from > w.body {
+		i = w.enc.sync(b)
+		if w.enc == UTF8 {
+			for i = at; i > max(0, at-3) && !utf8.RuneStart(b[i]); i-- {
+			}
+		}
+		if i > at {
+			return 0, fault.New(contract.UnsupportedEncoding, "no character begins for sure in the %d bytes before the offset", back).
+				WithHint("ask for lines, or for an offset behind a line break").With("offset", offset)
+		}
+	}
+	for i < at {
+		n := w.enc.char(b[i:])
+		if n <= 0 {
+			return 0, w.bad(from+int64(i), "is not text")
+		}
+		if i+n > at {
+			break
+		}
+		i += n
+	}
+	return from + int64(i), nil
+}
