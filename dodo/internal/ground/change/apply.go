@@ -485,10 +485,8 @@ func (w *work) publish(j *job) error {
 		return remove(d, j.step, j.at.Base(), j.was)
 	case Move:
 		return w.move(d, j)
-	case RemoveDir:
-		return w.removeDir(d, j)
 	}
-	return nil
+	return nil // directories are made before and removed behind the commit
 }
 
 func taken(path string, err error) error {
@@ -557,30 +555,18 @@ func (w *work) move(d *workspace.Dir, j *job) error {
 	return nil
 }
 
-// removeDir leaves a directory that has something in it: that is not the change's.
-func (w *work) removeDir(d *workspace.Dir, j *job) error {
-	err := d.RemoveDir(j.at.Base())
-	switch {
-	case err == nil, notThere(err):
-		return nil
-	case notEmpty(err):
-		w.notes = append(w.notes, "a directory that the change had made was left, because there is something in it")
-		return nil
-	}
-	return err
-}
-
-// sweep removes what the stages keep: it is in the backups. What cannot be removed now is
-// removed by the next change.
+// sweep removes what the stages keep: it is in the backups. Then directories are empty that
+// are to go. What cannot be removed now is removed by the next change.
 func (w *work) sweep() {
 	clean := true
 	for _, j := range w.jobs {
-		if j.stage == "" {
-			continue
-		}
 		d, err := w.open(j.at)
-		if err == nil && j.action != Create {
+		switch {
+		case err != nil:
+		case j.action == Modify || j.action == Delete:
 			err = d.Remove(j.stage)
+		case j.action == RemoveDir:
+			err = w.removeDir(d, j)
 		}
 		if err != nil && !notThere(err) {
 			clean = false
@@ -591,6 +577,16 @@ func (w *work) sweep() {
 		w.s.swept[w.entry.ID] = true
 		w.s.mu.Unlock()
 	}
+}
+
+// removeDir leaves a directory that has something in it: that is not the change's.
+func (w *work) removeDir(d *workspace.Dir, j *job) error {
+	err := d.RemoveDir(j.at.Base())
+	if notEmpty(err) {
+		w.notes = append(w.notes, "a directory that the change had made was left, because there is something in it")
+		return nil
+	}
+	return err
 }
 
 // noted forgets what the journal now knows.

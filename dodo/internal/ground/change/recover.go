@@ -118,6 +118,10 @@ func (s *Service) unwind(ctx context.Context, e *entry, cause error) error {
 func (s *Service) standings(e *entry) ([]standing, error) {
 	all := make([]standing, len(e.steps))
 	for i, st := range e.steps {
+		if st.action == RemoveDir {
+			all[i] = after // it is done behind the commit, and nothing depends on it
+			continue
+		}
 		v, err := s.look(st)
 		if err != nil {
 			return nil, err
@@ -183,9 +187,8 @@ func (s *Service) undo(ctx context.Context, st step, how standing) error {
 		if err := d.RemoveDir(name); err != nil && !notThere(err) && !notEmpty(err) {
 			return err
 		}
-		return nil
 	}
-	return taken(st.path, d.Mkdir(name, fs.FileMode(st.mode)))
+	return nil
 }
 
 func notEmpty(err error) bool {
@@ -308,8 +311,41 @@ func (s *Service) eachDir(e *entry, f func(*workspace.Dir) error) error {
 
 func (s *Service) flush(e *entry) error { return s.eachDir(e, (*workspace.Dir).Sync) }
 
+// sweepStages removes the stages of a change that came to its end, and directories that it
+// was to remove.
 func (s *Service) sweepStages(e *entry) error {
-	return s.eachDir(e, func(d *workspace.Dir) error { return d.Sweep(e.ID) })
+	if err := s.eachDir(e, func(d *workspace.Dir) error { return d.Sweep(e.ID) }); err != nil {
+		return err
+	}
+	if e.Status != Committed && e.Status != RolledBack {
+		return nil
+	}
+	for _, st := range e.steps {
+		if st.action != RemoveDir {
+			continue
+		}
+		if err := s.dropDir(st.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropDir removes a directory if it is there and empty.
+func (s *Service) dropDir(path string) error {
+	p, err := parse(path)
+	if err != nil {
+		return err
+	}
+	d, err := s.parent(p)
+	if err != nil || d == nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.RemoveDir(p.Base()); err != nil && !notThere(err) && !notEmpty(err) {
+		return err
+	}
+	return nil
 }
 
 // Way is how the owner ends an interrupted change.

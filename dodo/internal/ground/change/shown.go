@@ -58,7 +58,7 @@ func (s *Service) diff(f File, room *int) (text string, cut bool) {
 		return "", true
 	}
 	text, cut = edit.Diff(f.Path, before, after, edit.MaxDiff)
-	for encoded(text) > *room {
+	for text != "" && encoded(text) > *room {
 		end := strings.LastIndexByte(text[:max(0, len(text)*3/4)], '\n') + 1
 		text, cut = text[:end], true
 	}

@@ -73,10 +73,8 @@ func (s step) standing(v sight) standing {
 		return s.deleted(v)
 	case Move:
 		return s.moved(v)
-	case MakeDir:
-		return directoryStanding(v, nothing, directory)
 	}
-	return directoryStanding(v, directory, nothing)
+	return s.made(v)
 }
 
 // created: the stage takes the path's name, so a stage that is there was not published.
@@ -100,11 +98,11 @@ func (s step) modified(v sight) standing {
 	case v.path.is(s.after) && (v.stage.is(s.before) || v.stage.what == nothing):
 		return after
 	case v.path.is(s.after) && v.stage.is(s.after):
-		return before // another program wrote the very same bytes; nothing of ours is in effect
+		return foreign // another program wrote the very same bytes
 	case v.path.is(s.after):
 		return robbed
-	case v.stage.is(s.after):
-		return foreign
+	case v.stage.is(s.after), v.stage.what == nothing:
+		return foreign // the stage did not take part in a swap
 	}
 	return unclear
 }
@@ -136,15 +134,17 @@ func (s step) moved(v sight) standing {
 		return foreign
 	case v.path.what == nothing:
 		return robbed
+	case v.path.is(s.before) && !v.dest.is(s.before):
+		return foreign // a move never takes a place that is taken
 	}
 	return unclear
 }
 
-func directoryStanding(v sight, was, is kind) standing {
+func (s step) made(v sight) standing {
 	switch v.path.what {
-	case was:
+	case nothing:
 		return before
-	case is:
+	case directory:
 		return after
 	}
 	return foreign
