@@ -84,8 +84,8 @@ func (s *Service) reconcile(ctx context.Context, e *entry) error {
 		}
 		return s.journal.commit(ctx, e)
 	case takeBack:
-		if left := s.takeBack(ctx, e, all); len(left) == 0 {
-			return s.journal.end(ctx, e, Failed, contract.RecoveryRequired, s.sweepStages(e) == nil)
+		if left, swept := s.takeBack(ctx, e, all); len(left) == 0 {
+			return s.journal.end(ctx, e, Failed, contract.RecoveryRequired, swept)
 		}
 	}
 	return s.journal.end(ctx, e, RecoveryRequired, contract.RecoveryRequired, false)
@@ -97,16 +97,17 @@ func (s *Service) unwind(ctx context.Context, e *entry, cause error) error {
 	code := fault.From(plain(cause)).Code
 	all, err := s.standings(e)
 	var left []conflict
+	swept := false
 	if err != nil {
 		for _, st := range e.steps {
 			left = append(left, conflict{Path: st.path, Reason: unclearReason})
 		}
 	} else {
-		left = s.takeBack(ctx, e, all)
+		left, swept = s.takeBack(ctx, e, all)
 	}
 	if len(left) == 0 {
 		// When this cannot be written the next change finds everything as before and notes it.
-		_ = s.journal.end(ctx, e, Failed, code, s.sweepStages(e) == nil)
+		_ = s.journal.end(ctx, e, Failed, code, swept)
 		return cause
 	}
 	_ = s.journal.end(ctx, e, RecoveryRequired, contract.PartialRecoveryRequired, false)
@@ -132,31 +133,43 @@ func (s *Service) standings(e *entry) ([]standing, error) {
 }
 
 // takeBack undoes what was done of a change, the last first, and returns what it could not.
-func (s *Service) takeBack(ctx context.Context, e *entry, all []standing) (left []conflict) {
+// Where nothing is left of the change it is swept, too, if that is possible now.
+func (s *Service) takeBack(ctx context.Context, e *entry, all []standing) (left []conflict, swept bool) {
+	fail := func(path string, err error) {
+		var c *conflictError
+		switch {
+		case errors.As(err, &c):
+			left = append(left, c.list...)
+		case err != nil:
+			left = append(left, conflict{Path: path, Reason: "it cannot be put back: " + plain(err).Error()})
+		}
+	}
 	for i, st := range slices.Backward(e.steps) {
 		switch all[i] {
 		case unclear:
-			left = append(left, conflict{Path: st.path, Reason: unclearReason})
+			fail(st.path, stop(st.path, unclearReason))
 		case after, robbed:
 			err := s.at("undo")
 			if err == nil {
 				err = s.undo(ctx, st, all[i])
 			}
-			var c *conflictError
-			switch {
-			case errors.As(err, &c):
-				left = append(left, c.list...)
-			case err != nil:
-				left = append(left, conflict{Path: st.path, Reason: "it cannot be put back: " + plain(err).Error()})
-			}
+			fail(st.path, err)
 		}
 	}
 	if len(left) == 0 {
-		if err := s.flush(e); err != nil {
-			left = append(left, conflict{Path: ".", Reason: "what was put back is not on the disk: " + plain(err).Error()})
+		fail(".", s.flush(e))
+	}
+	if len(left) > 0 {
+		return left, false
+	}
+	// Only without the stages are the directories empty that were made.
+	swept = s.sweepStages(e) == nil
+	for i, st := range slices.Backward(e.steps) {
+		if st.action == MakeDir && all[i] == after {
+			swept = s.dropDir(st.path) == nil && swept
 		}
 	}
-	return left
+	return nil, swept
 }
 
 // undo takes one step back. How far it is was just seen.
@@ -167,7 +180,7 @@ func (s *Service) undo(ctx context.Context, st step, how standing) error {
 	}
 	d, err := s.parent(p)
 	if err != nil || d == nil {
-		if err == nil && st.action != MakeDir {
+		if err == nil && st.action != MakeDir && st.action != RemoveDir {
 			err = stop(st.path, parentReason)
 		}
 		return err
@@ -317,7 +330,7 @@ func (s *Service) sweepStages(e *entry) error {
 	if err := s.eachDir(e, func(d *workspace.Dir) error { return d.Sweep(e.ID) }); err != nil {
 		return err
 	}
-	if e.Status != Committed && e.Status != RolledBack {
+	if e.Status != Committed {
 		return nil
 	}
 	for _, st := range e.steps {
@@ -429,13 +442,14 @@ func (s *Service) back(ctx context.Context, e *entry) error {
 			bad = append(bad, conflict{Path: st.path, Reason: unclearReason})
 		}
 	}
+	swept := false
 	if len(bad) == 0 {
-		bad = s.takeBack(ctx, e, all)
+		bad, swept = s.takeBack(ctx, e, all)
 	}
 	if len(bad) > 0 {
 		return &conflictError{bad}
 	}
-	return s.journal.end(ctx, e, Failed, contract.RecoveryRequired, s.sweepStages(e) == nil)
+	return s.journal.end(ctx, e, Failed, contract.RecoveryRequired, swept)
 }
 
 // forward does the steps that were not done.
