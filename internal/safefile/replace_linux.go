@@ -109,17 +109,23 @@ func copyAttributes(f, model *os.File) error {
 	return nil
 }
 
-// Quiet reports whether no process has the file of f open for writing, or mapped so. Where
-// the system does not tell this user, it is quiet. f must be open for reading only, and the
-// file one that nobody opens by name at that moment: who did would wait for an instant.
-func Quiet(f *os.File) bool {
-	// A read lease is given only while nobody writes.
+// Lease asks the system to hold back everybody who opens the file of f for writing, until
+// [EndLease]; it must be brief. f must be open for reading only. writers says that somebody
+// has it open for writing already, or mapped so, and there is no lease. Where the system
+// gives this user none, or the file system has none, both are false.
+func Lease(f *os.File) (held, writers bool) {
 	_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
-	if err == nil {
-		_, _ = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
-	}
-	return err != unix.EAGAIN
+	return err == nil, err == unix.EAGAIN
 }
+
+// Undisturbed reports whether nobody waits for the end of a lease that f has.
+func Undisturbed(f *os.File) bool {
+	kind, err := unix.FcntlInt(f.Fd(), unix.F_GETLEASE, 0)
+	return err == nil && kind == unix.F_RDLCK
+}
+
+// EndLease lets go on who was held back. Without a lease it does nothing.
+func EndLease(f *os.File) { _, _ = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK) }
 
 // Umask is what the process takes from the permissions of new files.
 func Umask() fs.FileMode {

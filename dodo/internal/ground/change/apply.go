@@ -61,7 +61,11 @@ func (s *Service) do(ctx context.Context, o *order) (*entry, []string, error) {
 		ID: contract.NewID(contract.PrefixChangeset, 0), PlanID: o.plan.ID, Kind: o.kind, Status: Committing, Principal: o.principal,
 		Summary: o.plan.Summary(), Undoes: o.plan.undoes, Created: s.Now(),
 	}}
-	if err := w.make(context.WithoutCancel(ctx), swept); err != nil {
+	err = w.make(context.WithoutCancel(ctx), swept)
+	if errors.Is(err, contract.PartialRecoveryRequired) {
+		return nil, nil, err
+	}
+	if err != nil {
 		return nil, nil, o.failure(err)
 	}
 	s.tend(context.WithoutCancel(ctx))
@@ -93,7 +97,6 @@ type job struct {
 	at, to workspace.Path
 	body   []byte          // the new content
 	model  *workspace.File // of a Modify or a Delete: what is there
-	was    fs.FileMode     // its permissions
 }
 
 func (w *work) close() {
@@ -249,7 +252,7 @@ func (w *work) addReplace(j *job, f *File) error {
 		}
 		return &conflictError{[]conflict{{Path: j.path, Reason: changedReason, expected: j.before, actual: hash, current: data}}}
 	}
-	j.was, j.mode = j.model.Info.Mode, uint32(j.model.Info.Mode)
+	j.mode = uint32(j.model.Info.Mode)
 	w.keep = append(w.keep, w.s.backups.pack(j.before, data))
 	return nil
 }
@@ -480,9 +483,9 @@ func (w *work) publish(j *job) error {
 	case Create:
 		return taken(j.path, d.Restore(j.stage, j.at.Base()))
 	case Modify:
-		return replace(d, j.step, j.at.Base(), j.was)
+		return replace(d, j.step, j.at.Base(), j.model)
 	case Delete:
-		return remove(d, j.step, j.at.Base(), j.was)
+		return remove(d, j.step, j.at.Base(), j.model)
 	case Move:
 		return w.move(d, j)
 	}
@@ -494,44 +497,6 @@ func taken(path string, err error) error {
 		return stop(path, takenReason)
 	}
 	return err
-}
-
-// replace swaps the stage with the file and looks at what came out. What should not have
-// gone goes back.
-func replace(d *workspace.Dir, st step, name string, mode fs.FileMode) error {
-	if err := d.Exchange(st.stage, name); err != nil {
-		if notThere(err) {
-			return stop(st.path, missingReason)
-		}
-		return err
-	}
-	why := displaced(d, st, mode)
-	if why == nil {
-		return nil
-	}
-	if err := d.Exchange(st.stage, name); err != nil {
-		return errors.Join(why, err)
-	}
-	// In the instant between, yet another program may have put its own file there.
-	back, err := glimpse(d, st.stage)
-	if err == nil && !back.is(st.after) {
-		err = d.Exchange(st.stage, name)
-	}
-	return errors.Join(why, err)
-}
-
-// remove takes the file's name away and looks at what it was.
-func remove(d *workspace.Dir, st step, name string, mode fs.FileMode) error {
-	if err := d.Withdraw(name, st.stage); err != nil {
-		if notThere(err) {
-			return stop(st.path, missingReason)
-		}
-		return err
-	}
-	if why := displaced(d, st, mode); why != nil {
-		return errors.Join(why, d.Restore(st.stage, name))
-	}
-	return nil
 }
 
 func (w *work) move(d *workspace.Dir, j *job) error {

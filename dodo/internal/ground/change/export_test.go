@@ -7,4 +7,6 @@ import "context"
 func (s *Service) FailAt(f func(point string) error) { s.fail = f }
 
 // PruneBackups is Prune of backups with another bound of bytes.
-func (s *Service) PruneBackups(limit int64) error { return s.backups.prune(context.Background(), limit) }
+func (s *Service) PruneBackups(limit int64) error {
+	return s.backups.prune(context.Background(), limit)
+}

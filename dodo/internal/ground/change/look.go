@@ -4,12 +4,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"io/fs"
-	"time"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/workspace"
-	"localmcp/internal/fault"
 	"localmcp/internal/safefile"
 )
 
@@ -96,37 +93,3 @@ func (s *Service) parent(p workspace.Path) (*workspace.Dir, error) {
 
 // parse reads a path that this package wrote.
 func parse(path string) (workspace.Path, error) { return workspace.ParsePath(path) }
-
-// writerWait is how long a program that has a displaced file open for writing may take to
-// end: most only save it.
-const writerWait = 300 * time.Millisecond
-
-// displaced judges what a swap or a withdrawal put into the stage: it must be what the change
-// was made for, and nobody may be writing to it still. Otherwise the error is a conflict.
-func displaced(d *workspace.Dir, st step, mode fs.FileMode) error {
-	f, err := d.Open(st.stage)
-	if err != nil {
-		var known *fault.Error
-		if errors.As(err, &known) && known.Code == contract.PathDenied {
-			return stop(st.path, deniedReason)
-		}
-		return err
-	}
-	defer f.Close()
-	for end := time.Now().Add(writerWait); !f.Quiet(); {
-		if time.Now().After(end) {
-			return stop(st.path, writerReason)
-		}
-		time.Sleep(5 * time.Millisecond) // there is nothing to wait on: the kernel tells only who asks
-	}
-	hash, err := hashOf(f)
-	switch {
-	case err != nil:
-		return err
-	case hash != st.before:
-		return &conflictError{[]conflict{{Path: st.path, Reason: changedReason, expected: st.before, actual: hash}}}
-	case f.Info.Mode != mode:
-		return stop(st.path, modeReason)
-	}
-	return nil
-}

@@ -209,53 +209,42 @@ func notEmpty(err error) bool {
 }
 
 func (s *Service) uncreate(d *workspace.Dir, st step, name string) error {
-	if err := d.Withdraw(name, st.stage); err != nil {
+	f, err := d.Open(name)
+	if err != nil {
 		return err
 	}
-	back := st
-	back.before = st.after
-	f, err := d.Stat(st.stage)
-	if err == nil {
-		err = displaced(d, back, f.Mode) // a mode that somebody set since does not matter
-	}
-	if err != nil {
-		return errors.Join(err, d.Restore(st.stage, name))
-	}
-	return nil
+	defer f.Close()
+	st.before, st.after = st.after, ""
+	return remove(d, st, name, f)
 }
 
 // unmodify swaps back. Of a robbed step what comes into place is not ours and stays.
 func (s *Service) unmodify(ctx context.Context, d *workspace.Dir, st step, name string, how standing) error {
+	f, err := d.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	waits, err := glimpse(d, st.stage)
 	if err != nil {
 		return err
 	}
-	if waits.what == nothing {
+	back := st
+	back.before, back.after = st.after, waits.hash
+	switch {
+	case waits.what == nothing:
 		data, err := s.backups.load(ctx, st.before)
 		if err != nil {
 			return lost(st, err)
 		}
-		f, err := d.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
 		if err := d.WriteStage(st.stage, data, fs.FileMode(st.mode), f); err != nil {
 			return err
 		}
-	} else if how == after && !waits.is(st.before) {
+		back.after = st.before
+	case how == after && !waits.is(st.before):
 		return stop(st.path, unclearReason)
 	}
-	back := st
-	back.before, back.after = st.after, waits.hash
-	if waits.what == nothing {
-		back.after = st.before
-	}
-	in, err := d.Stat(name)
-	if err != nil {
-		return err
-	}
-	return replace(d, back, name, in.Mode)
+	return replace(d, back, name, f)
 }
 
 func (s *Service) undelete(ctx context.Context, d *workspace.Dir, st step, name string) error {
@@ -519,8 +508,11 @@ func (s *Service) redo(st step, content []byte) error {
 	w := &work{s: s, dirs: map[string]*workspace.Dir{}}
 	defer w.close()
 	j := &job{step: st, at: p, body: content}
-	if in, err := d.Stat(p.Base()); err == nil {
-		j.was = in.Mode
+	if st.action == Modify || st.action == Delete {
+		if j.model, err = d.Open(p.Base()); err != nil {
+			return err
+		}
+		w.jobs = []*job{j} // so that it is closed
 	}
 	switch st.action {
 	case MakeDir:
@@ -535,12 +527,6 @@ func (s *Service) redo(st step, content []byte) error {
 			return err
 		}
 		if !waits.is(st.after) {
-			if st.action == Modify {
-				if j.model, err = d.Open(p.Base()); err != nil {
-					return err
-				}
-				w.jobs = []*job{j} // so that it is closed
-			}
 			if err := d.WriteStage(st.stage, content, fs.FileMode(st.mode), j.model); err != nil {
 				return err
 			}

@@ -63,6 +63,7 @@ type world struct {
 	asks  bool
 	lim   contract.Limits
 	epoch int
+	ops   []contract.Op // made once: building schemas takes longer than a call
 }
 
 func newWorld(t testing.TB) *world {
@@ -92,7 +93,7 @@ func (w *world) open() {
 		Asks: func(context.Context, contract.Principal) (bool, error) { return w.asks, nil },
 	})
 	must(w.t, err)
-	w.svc, w.state = svc, st
+	w.svc, w.state, w.ops = svc, st, svc.Ops()
 }
 
 func (w *world) close() {
@@ -187,7 +188,7 @@ func (w *world) prepare(who contract.Principal, name string, args any) (contract
 	w.t.Helper()
 	raw, err := json.Marshal(args)
 	must(w.t, err)
-	for _, o := range w.svc.Ops() {
+	for _, o := range w.ops {
 		if o.Name != name {
 			continue
 		}

@@ -93,6 +93,11 @@ func (t *Tree) Creatable(p Path) error {
 	return plainName(p)
 }
 
-// Quiet reports whether nobody has the file open for writing, as far as the system tells.
-// It is for stages: see [safefile.Quiet].
-func (f *File) Quiet() bool { return safefile.Quiet(f.File) }
+// Lease, Undisturbed and EndLease are those of package safefile.
+func (f *File) Lease() (held, writers bool) { return safefile.Lease(f.File) }
+
+// Undisturbed reports whether nobody waits for the end of the lease.
+func (f *File) Undisturbed() bool { return safefile.Undisturbed(f.File) }
+
+// EndLease lets go on who was held back.
+func (f *File) EndLease() { safefile.EndLease(f.File) }
