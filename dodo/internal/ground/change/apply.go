@@ -250,7 +250,7 @@ func (w *work) addReplace(j *job, f *File) error {
 				return err
 			}
 		}
-		return &conflictError{[]conflict{{Path: j.path, Reason: changedReason, expected: j.before, actual: hash, current: data}}}
+		return &conflictError{[]conflict{{Path: j.path, Reason: changedReason, expected: j.before, actual: hash}}}
 	}
 	j.mode = uint32(j.model.Info.Mode)
 	w.keep = append(w.keep, w.s.backups.pack(j.before, data))

@@ -17,7 +17,6 @@ type conflict struct {
 	Reason string `json:"reason"`
 
 	expected, actual string // hashes, where both are known
-	current          []byte // what is there, where it was read
 }
 
 // The reasons.

@@ -15,14 +15,17 @@ type packer struct {
 	dec *zstd.Decoder
 }
 
-// newPacker makes a packer for contents of at most max bytes.
-func newPacker(max int) (*packer, error) {
+// packMax is the largest content in bytes that is unpacked. It does not depend on the owner's
+// limits: what was kept under larger ones is given back, too.
+const packMax = 64 << 20
+
+func newPacker() (*packer, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, fmt.Errorf("make a compressor: %w", err)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(max)+1<<20))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(packMax))
 	if err != nil {
 		return nil, fmt.Errorf("make a decompressor: %w", err)
 	}

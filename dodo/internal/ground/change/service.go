@@ -66,7 +66,7 @@ func New(c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	packer, err := newPacker(max(c.Limits.ReadFileBytes, c.Limits.PreviewAggregateBytes))
+	packer, err := newPacker()
 	if err != nil {
 		return nil, err
 	}
