@@ -780,9 +780,9 @@ func TestWalkLeavesNothingOpen(t *testing.T) {
 	}
 	before := open()
 	for name, f := range map[string]func(v Visit, n int) error{
-		"whole":  func(Visit, int) error { return nil },
-		"skip":   func(v Visit, _ int) error { return map[safefile.Type]error{safefile.Directory: fs.SkipDir}[v.Type] },
-		"ended":  func(_ Visit, n int) error { return map[int]error{7: io.EOF}[n] },
+		"whole": func(Visit, int) error { return nil },
+		"skip":  func(v Visit, _ int) error { return map[safefile.Type]error{safefile.Directory: fs.SkipDir}[v.Type] },
+		"ended": func(_ Visit, n int) error { return map[int]error{7: io.EOF}[n] },
 		"panics": func(_ Visit, n int) error {
 			if n == 9 {
 				panic("on purpose")
