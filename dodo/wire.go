@@ -12,6 +12,7 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/dodo/internal/gate"
+	"localmcp/dodo/internal/ground/change"
 	"localmcp/dodo/internal/ground/policy"
 	"localmcp/dodo/internal/ground/search"
 	"localmcp/dodo/internal/ground/state"
@@ -153,9 +154,24 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 	if replaced {
 		s.log.Warn("the directory is not the one it was: saved trust and clients' access were reset", "workspace", id)
 	}
+	finder := search.New(search.Config{Tree: tree, Workspace: id, Epoch: epoch, Limits: s.config.Limits, Projects: s, Now: time.Now})
+	changes, err := change.New(change.Config{
+		Tree: tree, State: s.store, WorkspaceID: id, Epoch: epoch, Limits: s.config.Limits, Find: finder,
+		Asks: func(ctx context.Context, p contract.Principal) (bool, error) {
+			st, err := s.rules().Standing(ctx, p, id)
+			return policy.Decide(contract.ClassMutate, st.Trust) == policy.Ask, err
+		},
+	})
+	if err != nil {
+		return nil, closing(tree, err)
+	}
+	if err := changes.Reconcile(ctx); err != nil {
+		s.log.Warn("what an earlier process left could not be looked at", "workspace", id, "cause", err)
+	}
 	services := services{
 		files:  workspace.NewService(tree, s.config.Limits, s),
-		search: search.New(search.Config{Tree: tree, Workspace: id, Epoch: epoch, Limits: s.config.Limits, Projects: s, Now: time.Now}),
+		search: finder,
+		change: changes,
 		notes:  notes.New(s.store, id),
 		overview: overview.New(overview.Config{
 			Tree: tree, Store: s.store, Workspace: id, Epoch: epoch, Limits: s.limits, View: s, Projects: s.projects,
@@ -165,7 +181,9 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note,
 		}),
 	}
-	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: tree.Close}, nil
+	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: func() error {
+		return errors.Join(changes.Close(), tree.Close())
+	}}, nil
 }
 
 // hints reads what the repository says about itself. note says why it is not used.
@@ -215,13 +233,14 @@ func (s *served) projects(ctx context.Context, p contract.Principal) ([]overview
 type services struct {
 	files    *workspace.Service
 	search   *search.Service
+	change   *change.Service
 	notes    *notes.Service
 	overview *overview.Service
 }
 
 // catalogue are the operations of the catalogue that exist. Nil services show theirs too.
 func (s services) catalogue() []contract.Op {
-	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.search.Ops(), s.notes.Ops()))
+	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.search.Ops(), s.change.Ops(), s.notes.Ops()))
 }
 
 // operations are those, and dodo_discover over them.
