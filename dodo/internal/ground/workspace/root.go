@@ -186,9 +186,6 @@ func (t *Tree) Root() string { return t.root.Path() }
 // Identity is that of the directory that was opened.
 func (t *Tree) Identity() Identity { return t.id }
 
-// MaxFile is the size in bytes above which a file is not read whole.
-func (t *Tree) MaxFile() int64 { return t.maxFile }
-
 // Close releases the descriptor.
 func (t *Tree) Close() error { return t.root.Close() }
 
