@@ -85,6 +85,16 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	for again := 2; ; again-- {
+		s, err := listen(ctx, o)
+		// A server that ends may take the empty directory outside the installation along.
+		if err == nil || !gone(err) || again == 0 {
+			return s, err
+		}
+	}
+}
+
+func listen(ctx context.Context, o Options) (*Server, error) {
 	me, err := self()
 	if err != nil {
 		return nil, err
@@ -209,6 +219,9 @@ func (s *Server) Close() error {
 	s.open = nil
 	s.mu.Unlock()
 	s.running.Wait()
+	if filepath.Dir(s.dir.Path()) != s.o.Dir {
+		_ = os.Remove(s.dir.Path()) // stays while others have sockets there
+	}
 	return errors.Join(append(errs, s.dir.Close())...)
 }
 
