@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// longLine is the length in bytes from which on a line is matched in a way that can be stopped.
-const longLine = 64 << 10
+// longMatch is the length of a line times the size of the program from which on a line is
+// matched in a way that can be stopped: below that it takes less than a second.
+const longMatch = 16 << 20
 
 // A matcher finds the lines of texts that match a pattern. It belongs to one goroutine.
 type matcher struct {
@@ -113,7 +114,7 @@ func (m *matcher) locate(ctx context.Context, l line) int {
 	}
 	text := m.data[l.start:l.end]
 	var at []int
-	if len(text) < longLine {
+	if len(text)*len(m.auto.prog.Inst) < longMatch {
 		at = m.re.FindIndex(text)
 	} else {
 		at = m.re.FindReaderIndex(&runes{ctx: ctx, text: text})

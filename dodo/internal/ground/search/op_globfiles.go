@@ -42,12 +42,6 @@ type globFile struct {
 	MtimeMs int64  `json:"mtimeMs" doc:"Last change, in milliseconds since 1970 UTC."`
 }
 
-// globHit is a file that matches.
-type globHit struct {
-	path workspace.Path
-	info workspace.Info // known at once only when the order needs it
-}
-
 func (s *Service) globFiles(ctx context.Context, _ contract.Call, in globIn) (contract.Answer[globOut], error) {
 	var none contract.Answer[globOut]
 	g, err := ignore.ParseGlob(in.Pattern)
@@ -65,28 +59,23 @@ func (s *Service) globFiles(ctx context.Context, _ contract.Call, in globIn) (co
 	if at.Type != safefile.Directory {
 		return none, fault.New(contract.PathDenied, "this is not a directory").WithHint("give the directory to look in as path").With("path", start.Shown())
 	}
-	var hits []globHit
-	var cut bool
-	err = s.within(ctx, func(ctx context.Context) error {
-		hits, cut, err = glob(ctx, s.c.Tree, g, start, in.IncludeIgnored, in.SortBy == "mtime")
-		return err
-	})
+	look := globber{glob: g, start: start, byTime: in.SortBy == "mtime", most: in.MaxResults}
+	err = s.within(ctx, func(ctx context.Context) error { return look.walk(ctx, s.c.Tree, in.IncludeIgnored) })
 	if err != nil {
 		return none, err
 	}
-	a := contract.Answer[globOut]{Data: globOut{Files: []globFile{}, Count: len(hits)}, Truncated: cut}
-	if cut {
+	a := contract.Answer[globOut]{Data: globOut{Files: []globFile{}, Count: look.count}, Truncated: look.cut || look.count > len(look.hits)}
+	if look.cut {
 		a.Warnings = []string{"the tree is larger than is walked at once; name a directory as path"}
 	}
 	space := s.room()
-	for _, h := range hits {
-		if h.info.Type == 0 {
-			if h.info, err = s.c.Tree.Stat(h.path); err != nil {
-				continue // it went away
-			}
+	for _, h := range look.hits {
+		info, err := s.c.Tree.Stat(h.path)
+		if err != nil {
+			continue // it went away
 		}
-		f := globFile{h.path.Shown(), h.info.Size, h.info.MtimeNS / 1e6}
-		if len(a.Data.Files) == in.MaxResults || !space.takes(f) {
+		f := globFile{h.path.Shown(), info.Size, info.MtimeNS / 1e6}
+		if !space.takes(f) {
 			a.Truncated = true
 			break
 		}
@@ -95,43 +84,81 @@ func (s *Service) globFiles(ctx context.Context, _ contract.Call, in globIn) (co
 	return a, nil
 }
 
-// glob walks and returns the files that match, in order: by path, or the last changed first.
-func glob(ctx context.Context, t *workspace.Tree, g *ignore.Glob, start workspace.Path, ignored, byTime bool) (hits []globHit, cut bool, err error) {
+// A globber walks and keeps the first of the files that match: by path, or the last changed.
+type globber struct {
+	glob   *ignore.Glob
+	start  workspace.Path
+	byTime bool
+	most   int // how many are kept
+
+	mu    sync.Mutex // over what follows
+	hits  []globHit
+	full  bool // hits were more than are kept: a file after the last of them is only counted
+	count int
+	cut   bool // the walk did not come to all files
+}
+
+// globHit is a file that matches.
+type globHit struct {
+	path    workspace.Path
+	mtimeNS int64 // 0 when the order does not need it
+}
+
+func (l *globber) walk(ctx context.Context, t *workspace.Tree, ignored bool) error {
 	skip := 0
-	if !start.IsRoot() {
-		skip = len(start.String()) + 1
+	if !l.start.IsRoot() {
+		skip = len(l.start.String()) + 1
 	}
-	var mu sync.Mutex
-	o := workspace.WalkOptions{Start: start, Ignored: ignored, Workers: min(runtime.GOMAXPROCS(0), workersMax)}
-	err = t.Walk(ctx, o, func(v workspace.Visit) error {
+	o := workspace.WalkOptions{Start: l.start, Ignored: ignored, Workers: min(runtime.GOMAXPROCS(0), workersMax)}
+	err := t.Walk(ctx, o, func(v workspace.Visit) error {
 		rel := v.Path.String()[skip:]
 		if v.Type == safefile.Directory {
-			if !onTheWay(rel, g.Dir()) {
+			if !onTheWay(rel, l.glob.Dir()) {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if !g.Match(rel) {
+		if !l.glob.Match(rel) {
 			return nil
 		}
 		h := globHit{path: v.Path}
-		if byTime {
-			in, err := v.Stat()
+		if l.byTime {
+			info, err := v.Stat()
 			if err != nil {
 				return nil // it went away
 			}
-			h.info = in
+			h.mtimeNS = info.MtimeNS
 		}
-		mu.Lock()
-		hits = append(hits, h)
-		mu.Unlock()
+		l.add(h)
 		return nil
 	})
-	if cut = err == workspace.ErrCut; cut {
+	if l.cut = err == workspace.ErrCut; l.cut {
 		err = nil
 	}
-	slices.SortFunc(hits, func(a, b globHit) int {
-		return cmp.Or(cmp.Compare(b.info.MtimeNS, a.info.MtimeNS), pathOrder(a.path.String(), b.path.String()))
-	})
-	return hits, cut, err
+	l.trim()
+	return err
+}
+
+func (l *globber) add(h globHit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count++
+	if l.full && globOrder(h, l.hits[l.most-1]) > 0 {
+		return
+	}
+	if l.hits = append(l.hits, h); len(l.hits) > 4*l.most+100 {
+		l.trim()
+	}
+}
+
+func (l *globber) trim() {
+	slices.SortFunc(l.hits, globOrder)
+	if len(l.hits) > l.most {
+		l.hits, l.full = l.hits[:l.most], true
+	}
+}
+
+// globOrder puts what was changed last first; without times it is the order of paths.
+func globOrder(a, b globHit) int {
+	return cmp.Or(cmp.Compare(b.mtimeNS, a.mtimeNS), pathOrder(a.path.String(), b.path.String()))
 }

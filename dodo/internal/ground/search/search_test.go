@@ -488,3 +488,32 @@ func TestOpsOfNoService(t *testing.T) {
 		}
 	}
 }
+
+// Of many files, those shown are the first in the order asked for, and all are counted.
+func TestGlobFilesKeepsTheFirst(t *testing.T) {
+	files := map[string]string{}
+	for i := range 700 {
+		files[fmt.Sprintf("%02d/f%03d.x", i%13, i)] = ""
+	}
+	s, c, _ := service(t, files)
+	for i, name := range []string{"07/f007.x", "12/f688.x"} {
+		at := time.Unix(4e9+int64(i), 0)
+		must(t, os.Chtimes(filepath.Join(c.Tree.Root(), name), at, at))
+	}
+	for args, first := range map[string]string{
+		`{"pattern":"*.x","maxResults":2}`:                  "00/f000.x 00/f013.x",
+		`{"pattern":"*.x","maxResults":2,"sortBy":"mtime"}`: "12/f688.x 07/f007.x",
+		`{"pattern":"**/f*","maxResults":1}`:                "00/f000.x",
+		`{"pattern":"1*/*","maxResults":1}`:                 "10/f010.x",
+	} {
+		a, err := call(s, "me", "glob_files", args)
+		must(t, err)
+		var got []string
+		for _, f := range a.Data.Files {
+			got = append(got, f.Path)
+		}
+		if strings.Join(got, " ") != first || !a.Truncated || a.Data.Count != 700 && !strings.Contains(args, "1*") {
+			t.Errorf("%s: %v of %d, truncated %v", args, got, a.Data.Count, a.Truncated)
+		}
+	}
+}
