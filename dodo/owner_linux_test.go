@@ -155,8 +155,54 @@ func TestStatusAndStop(t *testing.T) {
 	}
 }
 
-// What is changed without a server holds at once in those that run.
-func TestStandingServerHangs(t *testing.T) {
+// overview is what a server answers to project_overview.
+func (s *running) overview(t testing.TB) (trust, access string) {
+	t.Helper()
+	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"project_overview","arguments":{}}}`)
+	line, err := s.out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v %s", err, &s.err)
+	}
+	var answer struct {
+		Result struct {
+			StructuredContent struct {
+				Data struct{ TrustMode, AccessMode string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(line), &answer); err != nil {
+		t.Fatal(err)
+	}
+	d := answer.Result.StructuredContent.Data
+	return d.TrustMode, d.AccessMode
+}
+
+// What is changed without a server holds at the next call of those that run.
+func TestOwnerChangesHoldAtOnce(t *testing.T) {
+	m := newMachine(t)
+	w := m.dir("w")
+	s := m.serve(w)
+	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for _, step := range []struct {
+		command       string
+		trust, access string
+	}{
+		{"version", "trusted", "personal"},
+		{"access-mode managed", "inspect", "managed"},
+		{"trust --mode edit --root " + w, "edit", "managed"},
+		{"trust --mode trusted --yes --root " + w, "trusted", "managed"},
+		{"trust --mode inspect --root " + w, "inspect", "managed"},
+		{"access-mode personal", "trusted", "personal"},
+	} {
+		m.ok(nil, strings.Fields(step.command)...)
+		if trust, access := s.overview(t); trust != step.trust || access != step.access {
+			t.Errorf("after %s: %s, %s", step.command, trust, access)
+		}
+	}
+}
+
+// A server that stands still hinders nothing but itself.
+func TestServerThatHangs(t *testing.T) {
 	m := newMachine(t)
 	s := m.serve(m.dir("a"))
 	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -233,9 +279,15 @@ func TestApprovals(t *testing.T) {
 	if _, used, err := in.store.Consume(t.Context(), q, time.Minute); !used || err != nil {
 		t.Errorf("%v %v", used, err)
 	}
-	q.Digest = "sha256:1"
+	q.Digest, q.Detail = "sha256:1", json.RawMessage(`{"diff":"`+strings.Repeat("x", 2<<20)+`","lines":[0`+strings.Repeat(",1", 400)+`]}`)
 	if a, _, err = in.store.Consume(t.Context(), q, time.Minute); err != nil {
 		t.Fatal(err)
+	}
+	if status, out, errs := run1("pending", "--json"); status != 0 || len(out) < 2<<20 || !strings.Contains(out, a.ID) {
+		t.Errorf("a preview longer than a message: %d, %d bytes, %s", status, len(out), errs)
+	}
+	if status, out, _ := run1("pending"); status != 0 || !strings.Contains(out, "and 206 more lines") || len(out) > 20_000 {
+		t.Errorf("%d %.200s", status, out[max(0, len(out)-200):])
 	}
 	if status, out, errs := run1("deny", a.ID, "--json"); status != 0 || !strings.Contains(out, `"denied"`) {
 		t.Errorf("%d %s %s", status, out, errs)

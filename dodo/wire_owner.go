@@ -51,9 +51,11 @@ type approvalOut struct {
 	Expires   time.Time            `json:"expiresAt"`
 }
 
+// shownApproval leaves the preview out: it may be longer than a message. Who shows it reads
+// it from the state.
 func shownApproval(a state.Approval) approvalOut {
 	return approvalOut{
-		ID: a.ID, Workspace: a.Workspace, Client: a.Principal, Tool: a.Tool, Summary: a.Summary, Preview: a.Detail,
+		ID: a.ID, Workspace: a.Workspace, Client: a.Principal, Tool: a.Tool, Summary: a.Summary,
 		Status: a.Status, Created: a.Created, Expires: a.Expires,
 	}
 }

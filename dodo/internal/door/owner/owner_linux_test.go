@@ -3,6 +3,7 @@ package owner_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -163,8 +164,14 @@ func TestDiscoverMakesNothing(t *testing.T) {
 func TestLongPath(t *testing.T) {
 	dir := filepath.Join(place(t), strings.Repeat("long/", 20))
 	must(t, os.MkdirAll(dir, 0o700))
-	s := serve(t, dir, nil)
-	the(t, dir)
+	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
+	elsewhere := fmt.Sprintf("/tmp/dodo-%d-%x", os.Geteuid(), sum[:8])
+	t.Cleanup(func() { os.Remove(elsewhere) })
+	s := serve(t, filepath.Clean(dir), nil)
+	if st, err := os.Lstat(elsewhere); err != nil || st.Mode() != os.ModeDir|0o700 {
+		t.Errorf("%v %v", st, err)
+	}
+	the(t, filepath.Clean(dir))
 	must(t, s.Close())
 	if _, err := os.Lstat(filepath.Join(dir, "ipc")); !os.IsNotExist(err) {
 		t.Errorf("it was not too long: %v", err)

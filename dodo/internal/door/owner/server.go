@@ -130,7 +130,7 @@ func (s *Server) listen(name string, me process) (*door, error) {
 		err = os.Chmod(temp, 0o600)
 	}
 	if err == nil {
-		err = s.dir.WriteFileAtomic(name+authSuffix, text, 0o600)
+		err = publish(path+authSuffix, text)
 	}
 	if err == nil {
 		d.inode, err = os.Lstat(temp)
@@ -143,6 +143,24 @@ func (s *Server) listen(name string, me process) (*door, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return d, nil
+}
+
+// publish writes a descriptor in one step. It need not survive the machine: the server does
+// not, so nothing waits for the disk.
+func publish(path string, text []byte) error {
+	temp := filepath.Join(filepath.Dir(path), tempPrefix+newNonce(keyChars/2)+authSuffix)
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return err
 }
 
 // sweep removes sockets of servers that are gone. What cannot be removed hinders nobody.

@@ -14,8 +14,8 @@ var bomText = []byte("\ufeff")
 
 // Apply gives the file after the section; before is nil for a file that is to be created,
 // and the result is nil for one that is to be deleted. Every hunk's old lines must be in
-// the file exactly: at the place its header says, or else at exactly one other place that
-// no other hunk has taken; notes say which hunks were moved. It fails with CONFLICT (detail
+// the file exactly: at the place its header says, or else at exactly one other place; notes
+// say which hunks were moved. No two hunks may cover the same line. It fails with CONFLICT (detail
 // hunk, line of the patch and nearest or places), and as [Apply] of this package does.
 //
 // Where no old line of a hunk has a CR, its lines stand for the file's lines however they
@@ -251,10 +251,14 @@ func (f *FilePatch) place(t *target) ([]placed, []string, error) {
 				WithHint("give more lines around it, or the right line number").With("places", lines)
 		}
 	}
+	noted := 0
 	for i := range f.hunks {
 		if f.hunks[i].noted {
-			notes = append(notes, fmt.Sprintf("hunk %d: the counts of its header were missing or wrong and were not used", f.hunks[i].number))
+			noted++
 		}
+	}
+	if noted > 0 {
+		notes = append(notes, fmt.Sprintf("the counts in the headers of %d hunks were missing or wrong and were not used", noted))
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].line < out[j].line })
 	for i := 1; i < len(out); i++ {

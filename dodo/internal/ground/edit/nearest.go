@@ -21,11 +21,19 @@ type Nearest struct {
 	Difference string `json:"difference"` // what differs, in words
 }
 
+// maxShort is the length from which a text is hardly somewhere by chance.
+const maxShort = 20
+
 // explainAbsence adds to a refusal why a text may not be there.
 func (a *attempt) explainAbsence(f *fault.Error, index int, text []byte) error {
 	if index > 0 {
 		if before, err := newAttempt(text, a.edit); err == nil && before.count > 0 {
 			return f.WithHint("it was in the file before the first edit of this call: edits work on the result of those before them").With("changedByEarlierEdit", true)
+		}
+	}
+	if len(a.edit.Replace) >= maxShort {
+		if line, there := lineOf(a.raw, []byte(a.edit.Replace)); there {
+			return f.WithHint("the replacement is in the file already, at line %d: the edit may have been done before", line).With("replacementLine", line)
 		}
 	}
 	n, ok := nearest(a.raw, []byte(a.edit.Find))
@@ -164,9 +172,9 @@ func disguised(file, find []byte) (line int, name string, ok bool) {
 		return 0, "", false
 	}
 	seen := all.look(file)
-	looks := make([][]byte, len(disguises))
+	looks := make([]*finder, len(disguises))
 	for i, d := range disguises {
-		looks[i] = d.look(find)
+		looks[i] = newFinder(d.look(find))
 	}
 	best := len(disguises)
 	rows := bytes.Count(find, crlf[1:]) + 1
@@ -179,7 +187,7 @@ func disguised(file, find []byte) (line int, name string, ok bool) {
 		tried++
 		place := firstLines(rest, rows)
 		for k, d := range disguises[:best] {
-			if k == len(disguises)-1 || bytes.Contains(d.look(place), looks[k]) {
+			if k == len(disguises)-1 || looks[k].next(d.look(place), 0) >= 0 {
 				best, line = k, here
 				break
 			}
@@ -267,11 +275,14 @@ func compare(file, find []byte, line int, difference string) Nearest {
 		same := bytes.Equal(h, w)
 		switch {
 		case k == 0 && !same:
-			same = bytes.HasSuffix(h, w) && wMore || !wMore && bytes.Contains(h, w)
+			same = bytes.HasSuffix(h, w) && wMore || !wMore && newFinder(w).next(h, 0) >= 0
 		case !wMore:
 			same = bytes.HasPrefix(h, w)
 		}
-		if !same || !wMore || !hMore {
+		if same && wMore && !hMore {
+			return Nearest{Line: line + k, File: preview(h), Find: preview(w), FindLine: k + 1, Difference: "the file ends behind this line, without a line break, and the text goes on"}
+		}
+		if !same || !wMore {
 			at := 0
 			if k == 0 {
 				at = alignment(h, w)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/internal/fault"
@@ -64,6 +65,10 @@ func ParsePatch(patch []byte) ([]FilePatch, error) {
 	if bytes.Count(patch, []byte{'\n'}) >= maxPatchLines {
 		return nil, fault.New(contract.ResourceLimit, "the patch has more than %d lines", maxPatchLines).WithHint("send it in parts")
 	}
+	if !utf8.Valid(patch) {
+		return nil, fault.New(contract.InvalidInput, "the patch is not valid UTF-8")
+	}
+	patch = bytes.TrimPrefix(patch, bomText)
 	p := &parser{lines: bytes.Split(patch, []byte{'\n'})}
 	if last := len(p.lines) - 1; len(p.lines[last]) == 0 {
 		p.lines = p.lines[:last]

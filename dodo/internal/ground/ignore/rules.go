@@ -2,14 +2,16 @@ package ignore
 
 import (
 	"bytes"
+	"math/bits"
 	"strings"
 )
 
 // Rules are the rules of one file, in its order. Nil and zero have none.
 type Rules struct {
-	base string // directory of the file and a slash; empty for the root
-	fold bool
-	list []rule
+	base  string // directory of the file and a slash; empty for the root
+	fold  bool
+	list  []rule
+	index []index // of 64 rules each
 }
 
 type rule struct {
@@ -53,6 +55,10 @@ func parse(data []byte, base string, fold bool) *Rules {
 			continue
 		}
 		if u, ok := parseRule(trimSpaces(string(line)), fold); ok {
+			if len(r.list)%64 == 0 {
+				r.index = append(r.index, index{})
+			}
+			r.index[len(r.index)-1].add(&u, 1<<(len(r.list)%64))
 			r.list = append(r.list, u)
 		}
 	}
@@ -134,17 +140,24 @@ func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 		rel = lowerAll(rel)
 	}
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
-	for i := len(r.list) - 1; i >= 0; i-- {
-		u := &r.list[i]
-		if u.dirOnly && !isDir {
-			continue
-		}
-		s := rel
-		if u.names {
-			s = name
-		}
-		if u.match(s) {
-			return !u.negated, true
+	if name == "" {
+		return false, false // nothing is called so
+	}
+	for i := len(r.index) - 1; i >= 0; i-- {
+		for left := r.index[i].candidates(rel, name); left != 0; {
+			at := bits.Len64(left) - 1
+			left &^= 1 << at
+			u := &r.list[64*i+at]
+			if u.dirOnly && !isDir {
+				continue
+			}
+			s := rel
+			if u.names {
+				s = name
+			}
+			if u.match(s) {
+				return !u.negated, true
+			}
 		}
 	}
 	return false, false

@@ -66,30 +66,6 @@ func (v *Visit) Open() (*File, error) {
 	return v.t.admit(v.Path, f, in)
 }
 
-// Load reads the file into buf, which grows when it must, with the conditions of
-// [Tree.Open]. A file of more than max bytes gives FILE_TOO_LARGE. It is the way of those
-// who read many files: one that is written meanwhile may be torn.
-func (v *Visit) Load(buf []byte, max int64) ([]byte, Info, error) {
-	data, in, more, err := v.dir.Load(v.name, buf, max)
-	switch {
-	case err != nil:
-		return buf[:0], Info{}, v.t.lookup(v.Path, err)
-	case more:
-		return buf[:0], infoOf(in), tooLarge(v.Path, in.Size, max)
-	}
-	if err := v.t.regular(v.Path, in); err != nil {
-		return buf[:0], Info{}, err
-	}
-	if in.Dev != v.t.id.Dev { // a file may be a mount of its own
-		f, err := v.Open()
-		if err != nil {
-			return buf[:0], Info{}, err
-		}
-		f.Close()
-	}
-	return data, infoOf(in), nil
-}
-
 // Walk visits what is below the start. When f returns fs.SkipDir for a directory, what is in
 // it is not visited; when it returns another error, the walk ends with that. With several
 // workers f is called by several goroutines at once; all have returned when Walk returns.
@@ -128,7 +104,6 @@ func (t *Tree) Walk(ctx context.Context, o WalkOptions, f func(Visit) error) err
 	if o.Workers > 1 {
 		err = w.parallel(start, o.Workers)
 	} else {
-		defer d.Close()
 		w.inOrder = true
 		err = w.ordered(start)
 	}
@@ -146,16 +121,14 @@ func bound(n, most int) int {
 }
 
 type walker struct {
-	t     *Tree
-	ctx   context.Context // of one Walk, which ends before it returns
-	f     func(Visit) error
-	max   int
-	depth int
-
+	t       *Tree
+	ctx     context.Context // of one Walk, which ends before it returns
+	f       func(Visit) error
+	max     int
+	depth   int
 	inOrder bool
-
-	seen atomic.Int64
-	cut  atomic.Bool
+	seen    atomic.Int64
+	cut     atomic.Bool
 
 	mu       sync.Mutex // over reading ignore files
 	ordinary *ordinary  // nil when nothing is left out
@@ -222,38 +195,44 @@ func order(list []item) {
 }
 
 // enter opens and visits a directory of n. It is nil when nothing in it is to be visited.
-func (w *walker) enter(n *node, i item) (*node, error) {
+func (w *walker) enter(n *node, i item) (sub *node, err error) {
 	v := Visit{Path: i.path, Type: safefile.Directory, t: w.t, dir: n.dir, name: i.name}
 	d, err := n.dir.Sub(i.name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safefile.ErrNotDirectory) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, safefile.ErrNotDirectory):
 		return nil, nil // it went away, or became something else
-	}
-	if err == nil && w.t.foreign(d) {
-		d.Close()
+	case err != nil:
+		v.Err = w.t.lookup(i.path, err)
+		if err := w.f(v); err != fs.SkipDir {
+			return nil, err
+		}
 		return nil, nil
 	}
-	if err != nil {
-		v.Err = w.t.lookup(i.path, err)
-	}
-	err = w.f(v)
-	if v.Err == nil && (err != nil || n.depth+1 >= w.depth) {
-		d.Close()
-		if err == nil {
-			if w.depth == MaxWalkDepth { // not a depth that was asked for
-				w.cut.Store(true)
-			}
-			return nil, nil
+	defer func() {
+		if sub == nil {
+			d.Close()
 		}
+	}()
+	if w.t.foreign(d) {
+		return nil, nil
 	}
-	if err == fs.SkipDir {
-		err = nil
-	} else if err == nil && v.Err == nil {
-		return &node{dir: d, path: i.path, depth: n.depth + 1, rules: n.rules}, nil
+	if err := w.f(v); err == fs.SkipDir {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
-	return nil, err
+	if n.depth+1 >= w.depth {
+		if w.depth == MaxWalkDepth { // not a depth that was asked for
+			w.cut.Store(true)
+		}
+		return nil, nil
+	}
+	return &node{dir: d, path: i.path, depth: n.depth + 1, rules: n.rules}, nil
 }
 
+// ordered visits what is in a directory, and closes it.
 func (w *walker) ordered(n *node) error {
+	defer n.dir.Close()
 	list, err := w.list(n)
 	if err != nil {
 		return err
@@ -268,7 +247,6 @@ func (w *walker) ordered(n *node) error {
 		sub, err := w.enter(n, i)
 		if err == nil && sub != nil {
 			err = w.ordered(sub)
-			sub.dir.Close()
 		}
 		if err != nil {
 			return err

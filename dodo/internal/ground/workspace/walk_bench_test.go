@@ -41,7 +41,7 @@ func BenchmarkWalk(b *testing.B) {
 			must(b, tr.Walk(context.Background(), WalkOptions{Workers: 2}, func(v Visit) error {
 				if v.Type == safefile.Regular {
 					buf := pool.Get().(*[]byte)
-					data, _, err := v.Load(*buf, 8<<20)
+					data, _, _, err := v.LoadText(*buf, 8<<20)
 					if err == nil {
 						*buf = data
 					}
