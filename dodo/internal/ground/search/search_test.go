@@ -303,6 +303,17 @@ func TestPaging(t *testing.T) {
 	other.Epoch = "e2"
 	_, err = call(search.New(other), "me", "search_code", fmt.Sprintf(`{"query":"hit","cursor":%q}`, last))
 	refused(t, err, contract.NotFound)
+
+	// A search that fails does not use the cursor up.
+	again = fmt.Sprintf(`{"query":"hit","paths":["d0","d1"],"cursor":%q}`, ask(t, s, `{"query":"hit","maxResults":3,"paths":["d0","d1"]}`).Cursor)
+	gone := filepath.Join(c.Tree.Root(), "d1")
+	must(t, os.Rename(gone, gone+".away"))
+	_, err = call(s, "me", "search_code", again)
+	refused(t, err, contract.NotFound)
+	must(t, os.Rename(gone+".away", gone))
+	if a := ask(t, s, again); len(a.Data.Matches) != 5 {
+		t.Errorf("%d matches after a search that failed", len(a.Data.Matches))
+	}
 }
 
 // An answer stays within its size, says so, and goes on.
@@ -331,11 +342,11 @@ func TestSize(t *testing.T) {
 }
 
 func TestSkips(t *testing.T) {
-	s, c, _ := service(t, map[string]string{"large": "needle " + strings.Repeat("x", 20000), "small": "needle"})
+	_, c, _ := service(t, map[string]string{"large": "needle " + strings.Repeat("x", 20000), "small": "needle"})
 	must(t, os.Link(filepath.Join(c.Tree.Root(), "small"), filepath.Join(c.Tree.Root(), "other")))
 	must(t, os.WriteFile(filepath.Join(c.Tree.Root(), "here"), []byte("needle"), 0o644))
 	c.Limits.ReadFileBytes = 16384
-	s = search.New(*c)
+	s := search.New(*c)
 	a := ask(t, s, `{"query":"needle"}`)
 	want(t, []string{"here:1:1 needle"}, a.lines())
 	if a.Data.Skipped.Large != 1 || a.Data.Skipped.Unreadable != 2 || len(a.Warnings) != 2 {
