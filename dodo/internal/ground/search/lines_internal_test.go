@@ -228,12 +228,12 @@ func TestTiredWalker(t *testing.T) {
 
 // A match that takes long ends when the call does.
 func TestStops(t *testing.T) {
-	p, err := compile(`(?i)(\pL{2,90}[xyz]){9}é$`, false, false)
+	p, err := compile(`(\pL{1,90}y){9}[^\pL]`, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := newMatcher(p)
-	m.reset(bytes.Repeat([]byte("äöxy"), 1<<21))
+	m.reset(bytes.Repeat([]byte("äöxy"), 1<<18))
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
