@@ -483,9 +483,9 @@ func (w *work) publish(j *job) error {
 	case Create:
 		return taken(j.path, d.Restore(j.stage, j.at.Base()))
 	case Modify:
-		return replace(d, j.step, j.at.Base(), j.model)
+		return w.s.replace(d, j.step, j.at.Base(), j.model)
 	case Delete:
-		return remove(d, j.step, j.at.Base(), j.model)
+		return w.s.remove(d, j.step, j.at.Base(), j.model)
 	case Move:
 		return w.move(d, j)
 	}

@@ -165,6 +165,9 @@ func TestFailingAnywhere(t *testing.T) {
 		point := ""
 		f, count := nth(n, func() error { return errInjected })
 		_, err := w.attempt(w.plan(ops), func(p string) error {
+			if p == "lease" {
+				return nil // nothing fails there: see TestExternalReplacement
+			}
 			if err := f(p); err != nil {
 				point = p
 				return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/change"
 	"localmcp/internal/fault"
 )
 
@@ -130,52 +131,57 @@ func TestExternalReplacement(t *testing.T) {
 			{"op": "delete", "path": "f"},
 			{"op": "move", "path": "f", "destPath": "g"},
 		} {
-			if name == "taken destination" && op["op"] != "move" || name == "mode" && op["op"] == "move" {
-				continue
-			}
-			t.Run(name+" "+op["op"].(string), func(t *testing.T) {
-				w := newWorld(t)
-				w.write("a", "first")
-				w.write("f", "old 1")
-				plan := w.plan([]obj{{"op": "replace_file", "path": "a", "content": "changed"}, op})
-				published := 0
-				list := func() map[string]string { // without reading what cannot be read
-					all := map[string]string{}
-					dir, err := os.ReadDir(w.root)
-					must(t, err)
-					for _, e := range dir {
-						if strings.HasPrefix(e.Name(), ".dodo-") {
-							continue
-						}
-						all[e.Name()] = e.Type().String()
-						if e.Type().IsRegular() {
-							data, err := os.ReadFile(w.path(e.Name()))
-							must(t, err)
-							in, err := e.Info()
-							must(t, err)
-							all[e.Name()] += in.Mode().Perm().String() + string(data)
-						}
-					}
-					delete(all, "a")
-					return all
+			for _, when := range []string{"publish", "swap"} {
+				if name == "taken destination" && op["op"] != "move" || name == "mode" && op["op"] == "move" || when == "swap" && op["op"] == "move" {
+					continue
 				}
-				var theirs map[string]string
-				_, err := w.attempt(plan, func(p string) error {
-					if p == "publish" {
-						if published++; published == 2 {
-							between(w)
-							theirs = list()
+				t.Run(name+" "+op["op"].(string)+" "+when, func(t *testing.T) {
+					w := newWorld(t)
+					w.write("a", "first")
+					w.write("f", "old 1")
+					plan := w.plan([]obj{{"op": "replace_file", "path": "a", "content": "changed"}, op})
+					published := 0
+					list := func() map[string]string { // without reading what cannot be read
+						all := map[string]string{}
+						dir, err := os.ReadDir(w.root)
+						must(t, err)
+						for _, e := range dir {
+							if strings.HasPrefix(e.Name(), ".dodo-") {
+								continue
+							}
+							all[e.Name()] = e.Type().String()
+							if e.Type().IsRegular() {
+								data, err := os.ReadFile(w.path(e.Name()))
+								must(t, err)
+								in, err := e.Info()
+								must(t, err)
+								all[e.Name()] += in.Mode().Perm().String() + string(data)
+							}
 						}
+						delete(all, "a")
+						return all
 					}
-					return nil
+					var theirs map[string]string
+					_, err := w.attempt(plan, func(p string) error {
+						if p == when {
+							if published++; published == 2 {
+								between(w)
+								theirs = list()
+							}
+						}
+						if p == "lease" {
+							return errInjected // this goroutine is the other program: it must not wait for itself
+						}
+						return nil
+					})
+					refused(t, err, contract.FileChanged)
+					same(t, theirs, list())
+					w.holds("a", "first")
+					if w.svc.FailAt(nil); name != "fifo" {
+						w.clean()
+					}
 				})
-				refused(t, err, contract.FileChanged)
-				same(t, theirs, list())
-				w.holds("a", "first")
-				if w.svc.FailAt(nil); name != "fifo" {
-					w.clean()
-				}
-			})
+			}
 		}
 	}
 }
@@ -196,6 +202,72 @@ func TestWriterThatHoldsTheFile(t *testing.T) {
 	w.holds("f", "old and more")
 	w.call("write_file", obj{"path": "f", "content": "new"})
 	w.holds("f", "new")
+	w.clean()
+}
+
+// TestWriterThatWaits: a program opens the file for writing while the names are swapped, and
+// has to wait. It must find the file in its place again.
+func TestWriterThatWaits(t *testing.T) {
+	for _, op := range []obj{{"op": "replace_file", "path": "f", "content": "new"}, {"op": "delete", "path": "f"}} {
+		w := newWorld(t)
+		w.write("f", "old")
+		done := make(chan error)
+		began := false
+		_, err := w.attempt(w.plan([]obj{op}), func(p string) error {
+			if p == "swap" && !began {
+				began = true
+				go func() {
+					f, err := os.OpenFile(w.path("f"), os.O_WRONLY|os.O_APPEND, 0)
+					if err == nil {
+						_, err = f.WriteString(" and more")
+						err = errors.Join(err, f.Close())
+					}
+					done <- err
+				}()
+				time.Sleep(50 * time.Millisecond) // until it waits in the kernel
+			}
+			return nil
+		})
+		refused(t, err, contract.FileChanged)
+		must(t, <-done)
+		w.holds("f", "old and more")
+		w.clean()
+	}
+}
+
+// TestReplacedTwice: another program replaces the file before the swap, and yet another
+// writes to what is in place before it is swapped back. Both versions are kept, and the
+// owner is asked.
+func TestReplacedTwice(t *testing.T) {
+	w := newWorld(t)
+	w.write("f", "old")
+	_, err := w.attempt(w.plan([]obj{{"op": "replace_file", "path": "f", "content": "ours"}}), func(p string) error {
+		switch p {
+		case "swap":
+			w.write("tmp", "their first")
+			must(t, os.Rename(w.path("tmp"), w.path("f")))
+		case "swapped":
+			w.write("f", "their second")
+		}
+		return nil
+	})
+	f := refused(t, err, contract.PartialRecoveryRequired)
+	w.svc.FailAt(nil)
+	w.holds("f", "their second")
+	kept := false
+	for _, text := range w.tree() {
+		kept = kept || text == "their first"
+	}
+	if !kept {
+		t.Error("the first version is lost")
+	}
+	r, err := w.svc.Recover(context.Background(), f.Detail["changesetId"].(string), change.Resolve)
+	must(t, err)
+	w.holds("f", "their second")
+	if len(r.Saved) != 1 {
+		t.Fatalf("saved %v", r.Saved)
+	}
+	w.holds(r.Saved[0], "their first")
 	w.clean()
 }
 

@@ -15,8 +15,8 @@ import (
 const (
 	// findChars is how long a text one can search for (spec dodo-catalog 6).
 	findChars = 512
-	// candidatesMax is how many files are read at most: a line of a longer text may be in
-	// many files that do not have all of it.
+	// candidatesMax is how many files are read at most: what is searched for is a part of the
+	// text, and may be in many files that do not have all of it.
 	candidatesMax = 1000
 )
 
@@ -119,11 +119,7 @@ func (d *drafter) replaceAll(ctx context.Context, in replaceInFilesIn) (map[stri
 	if literal == "" {
 		return nil, fault.New(contract.InvalidInput, "the text to find has nothing but line breaks").WithHint("give a text of at least one line")
 	}
-	most := candidatesMax
-	if literal == in.Find {
-		most = in.MaxFiles + 1
-	}
-	found, err := d.s.Find.Find(ctx, literal, paths, in.FileGlob, in.IncludeIgnored, most)
+	found, err := d.s.Find.Find(ctx, literal, paths, in.FileGlob, in.IncludeIgnored, candidatesMax)
 	if err != nil {
 		return nil, err
 	}

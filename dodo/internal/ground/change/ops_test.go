@@ -11,6 +11,7 @@ import (
 	"localmcp/dodo/internal/ground/change"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
+	"localmcp/internal/sqlitedb"
 )
 
 func TestOpsCanBeShownWithoutAService(t *testing.T) {
@@ -460,6 +461,21 @@ func TestApprovalSeesTheSameTwice(t *testing.T) {
 	_, err = c.Run(context.Background())
 	must(t, err)
 	w.holds("f", "two?")
+}
+
+// TestAnOrderlyEndLeavesNothingToDo: the next start writes nothing.
+func TestAnOrderlyEndLeavesNothingToDo(t *testing.T) {
+	w := newWorld(t)
+	w.call("write_file", obj{"path": "f", "content": "a"})
+	w.call("write_file", obj{"path": "f", "content": "b"})
+	w.reopen()
+	must(t, w.state.Read(context.Background(), func(ctx context.Context, c *sqlitedb.Conn) error {
+		loose, err := c.Row(ctx, "SELECT 1 FROM changesets WHERE swept = 0", nil, new(int))
+		if loose {
+			t.Error("a change waits to be swept")
+		}
+		return err
+	}))
 }
 
 func TestHistory(t *testing.T) {

@@ -215,7 +215,7 @@ func (s *Service) uncreate(d *workspace.Dir, st step, name string) error {
 	}
 	defer f.Close()
 	st.before, st.after = st.after, ""
-	return remove(d, st, name, f)
+	return s.remove(d, st, name, f)
 }
 
 // unmodify swaps back. Of a robbed step what comes into place is not ours and stays.
@@ -244,7 +244,7 @@ func (s *Service) unmodify(ctx context.Context, d *workspace.Dir, st step, name 
 	case how == after && !waits.is(st.before):
 		return stop(st.path, unclearReason)
 	}
-	return replace(d, back, name, f)
+	return s.replace(d, back, name, f)
 }
 
 func (s *Service) undelete(ctx context.Context, d *workspace.Dir, st step, name string) error {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,8 +90,14 @@ func New(c Config) (*Service, error) {
 	return s, nil
 }
 
-// Close releases the descriptors. The tree and the state are the caller's.
-func (s *Service) Close() error { return errors.Join(s.backups.dir.Close(), s.plans.dir.Close()) }
+// Close ends the use of the service. The tree and the state are the caller's, and open still:
+// what was swept is noted, so that the next start has nothing to look at.
+func (s *Service) Close() error {
+	s.mu.Lock()
+	swept := slices.Collect(maps.Keys(s.swept))
+	s.mu.Unlock()
+	return errors.Join(s.journal.markSwept(context.Background(), swept), s.backups.dir.Close(), s.plans.dir.Close())
+}
 
 // at is where tests make things fail.
 func (s *Service) at(point string) error {

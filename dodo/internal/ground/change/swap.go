@@ -15,7 +15,10 @@ const writerWait = 300 * time.Millisecond
 
 // hold keeps others from beginning to write to a file while its name is swapped, where the
 // system can. Who writes to it already must end first. done is never nil.
-func hold(f *workspace.File, path string) (held bool, done func(), err error) {
+func (s *Service) hold(f *workspace.File, path string) (held bool, done func(), err error) {
+	if s.at("lease") != nil {
+		return false, func() {}, nil // as on a file system that has none
+	}
 	for end := time.Now().Add(writerWait); ; {
 		held, writers := f.Lease()
 		if held {
@@ -46,6 +49,14 @@ func unchanged(d *workspace.Dir, st step, name string, f *workspace.File) error 
 	return nil
 }
 
+// goneIs says of a name that is not there any more that it is a conflict.
+func goneIs(st step, err error) error {
+	if notThere(err) {
+		return stop(st.path, missingReason)
+	}
+	return err
+}
+
 // displaced judges what a swap or a withdrawal put into the stage: it must be what was looked
 // at, and nobody may be waiting to write to it.
 func displaced(d *workspace.Dir, st step, f *workspace.File, held bool) error {
@@ -74,19 +85,25 @@ func displaced(d *workspace.Dir, st step, f *workspace.File, held bool) error {
 
 // replace swaps the stage with the file f, and looks at what came out. What should not have
 // gone goes back.
-func replace(d *workspace.Dir, st step, name string, f *workspace.File) error {
-	held, done, err := hold(f, st.path)
+func (s *Service) replace(d *workspace.Dir, st step, name string, f *workspace.File) error {
+	held, done, err := s.hold(f, st.path)
 	defer done()
 	if err == nil {
 		err = unchanged(d, st, name, f)
 	}
 	if err == nil {
+		err = s.at("swap")
+	}
+	if err == nil {
 		err = d.Exchange(st.stage, name)
 	}
 	if err != nil {
-		return err
+		return goneIs(st, err)
 	}
-	why := displaced(d, st, f, held)
+	why := s.at("swapped")
+	if why == nil {
+		why = displaced(d, st, f, held)
+	}
 	if why == nil {
 		return nil
 	}
@@ -94,7 +111,7 @@ func replace(d *workspace.Dir, st step, name string, f *workspace.File) error {
 		return errors.Join(why, err)
 	}
 	done() // who was held back goes on with the file that is in its place again
-	if ours(d, st) {
+	if s.ours(d, st) {
 		return why
 	}
 	// In the instant between, yet another program wrote to what was there, or replaced it. Its
@@ -104,13 +121,13 @@ func replace(d *workspace.Dir, st step, name string, f *workspace.File) error {
 
 // ours reports whether a stage that was in place for an instant holds what we wrote, and nobody
 // is writing to it.
-func ours(d *workspace.Dir, st step) bool {
+func (s *Service) ours(d *workspace.Dir, st step) bool {
 	f, err := d.Open(st.stage)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	_, done, err := hold(f, st.path)
+	_, done, err := s.hold(f, st.path)
 	defer done()
 	if err != nil {
 		return false
@@ -120,17 +137,20 @@ func ours(d *workspace.Dir, st step) bool {
 }
 
 // remove takes the name of the file f away and looks at what it was.
-func remove(d *workspace.Dir, st step, name string, f *workspace.File) error {
-	held, done, err := hold(f, st.path)
+func (s *Service) remove(d *workspace.Dir, st step, name string, f *workspace.File) error {
+	held, done, err := s.hold(f, st.path)
 	defer done()
 	if err == nil {
 		err = unchanged(d, st, name, f)
 	}
 	if err == nil {
+		err = s.at("swap")
+	}
+	if err == nil {
 		err = d.Withdraw(name, st.stage)
 	}
 	if err != nil {
-		return err
+		return goneIs(st, err)
 	}
 	if why := displaced(d, st, f, held); why != nil {
 		return errors.Join(why, d.Restore(st.stage, name))

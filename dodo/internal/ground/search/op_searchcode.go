@@ -115,10 +115,12 @@ func (s *Service) searchCode(ctx context.Context, c contract.Call, in searchIn) 
 	if err != nil {
 		return none, err
 	}
+	var taken cursor
 	if in.Cursor != "" {
-		if q.from, err = s.cursors.take(s.c.Now(), in.Cursor, here); err != nil {
+		if taken, err = s.cursors.take(s.c.Now(), in.Cursor, here); err != nil {
 			return none, err
 		}
+		q.from = taken.from
 	}
 	var part part
 	err = s.within(ctx, func(ctx context.Context) error {
@@ -126,6 +128,9 @@ func (s *Service) searchCode(ctx context.Context, c contract.Call, in searchIn) 
 		return err
 	})
 	if err != nil {
+		if in.Cursor != "" {
+			s.cursors.keep(s.c.Now(), in.Cursor, taken) // the same call may work later
+		}
 		return none, err
 	}
 	a := contract.Answer[searchOut]{Data: searchOut{foundOut: part.out}, Warnings: part.warnings, Truncated: part.more || part.cut}
