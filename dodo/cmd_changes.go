@@ -107,7 +107,7 @@ func (p *program) changesCommand() *cobra.Command {
 			if root, err = p.rootOf(root); err != nil {
 				return err
 			}
-			w, err := in.workspaceAt(c.Context(), root)
+			w, err := in.workspaceAt(c.Context(), root, false)
 			if err != nil {
 				return err
 			}
