@@ -531,3 +531,35 @@ func TestGlobFilesKeepsTheFirst(t *testing.T) {
 		}
 	}
 }
+
+// What is found for a change is all there is, or it is an error.
+func TestFind(t *testing.T) {
+	s, c, _ := service(t, small)
+	find := func(paths []workspace.Path, glob string, max int) string {
+		t.Helper()
+		list, err := s.Find(context.Background(), "needle", paths, glob, false, max)
+		must(t, err)
+		return fmt.Sprint(list)
+	}
+	if got := find(nil, "*.go", 10); got != "[a/b.go a.go]" {
+		t.Error(got)
+	}
+	if got := find(nil, "", 2); got != "[a/b.go a-b.txt]" {
+		t.Error(got)
+	}
+	if testing.Short() {
+		return
+	}
+	for i := range 20_001 {
+		dir := filepath.Join(c.Tree.Root(), "many", fmt.Sprint(i%20))
+		if i < 20 {
+			must(t, os.MkdirAll(dir, 0o755))
+		}
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o644))
+	}
+	_, err := s.Find(context.Background(), "needle", nil, "", false, 10)
+	refused(t, err, contract.ResourceLimit)
+	if a := ask(t, s, `{"query":"needle"}`); !a.Truncated || len(a.Warnings) != 1 || a.Data.FilesScanned > 20_000 {
+		t.Errorf("%+v", a)
+	}
+}
