@@ -259,8 +259,9 @@ func (s services) operations() []contract.Op {
 // shownSurface counts the tools of each surface.
 func shownSurface(k surface.Kind) overview.Surface {
 	ops := services{}.catalogue()
-	count := func(k surface.Kind) int { return len(surface.Tools(k, ops, nil, "").Names()) }
-	return overview.Surface{Kind: string(k), Full: count(surface.Full), Compact: count(surface.Compact), Hybrid: count(surface.Hybrid)}
+	return overview.Surface{
+		Kind: string(k), Full: surface.Count(surface.Full, ops), Compact: surface.Count(surface.Compact, ops), Hybrid: surface.Count(surface.Hybrid, ops),
+	}
 }
 
 func closing(tree *workspace.Tree, err error) error {

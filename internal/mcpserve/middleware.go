@@ -34,13 +34,22 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		res, err = next(ctx, method, req)
 		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
-			slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return s.order[a.Name] - s.order[b.Name] })
+			s.show(list)
 		}
 		if method == "resources/read" && err != nil && !modern(req) {
 			err = notFoundInLegacy(err)
 		}
 		return res, err
 	}
+}
+
+// show gives a list of tools their schemas and their order.
+func (s *Server) show(list *mcp.ListToolsResult) {
+	all := s.tools()
+	for i, t := range list.Tools {
+		list.Tools[i] = all[t.Name].Tool
+	}
+	slices.SortStableFunc(list.Tools, func(a, b *mcp.Tool) int { return all[a.Name].place - all[b.Name].place })
 }
 
 // again answers an initialize on a session that is already open: a client probes

@@ -278,7 +278,7 @@ func (s said) Blocks() []op.Block {
 func TestAnswersThatFailOrCarry(t *testing.T) {
 	run := func(_ context.Context, c op.Call) (any, error) { return said{OK: string(c.Args) != `{"no":1}`}, nil }
 	schema := json.RawMessage(`{"type":"object"}`)
-	ops := op.NewSet(op.Raw(op.Spec{Name: "say", Title: "Say", Doc: "Says."}, schema, schema, run))
+	ops := op.NewSet(op.Raw(op.Spec{Name: "say", Title: "Say", Doc: "Says."}, func() (in, out json.RawMessage) { return schema, schema }, run))
 	s := connect(t, mcpserve.Options{Name: "raw", Version: "1", Set: ops}, "test")
 	good, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "say"})
 	if err != nil {

@@ -2,8 +2,10 @@ package mcpserve
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"localmcp/internal/op"
@@ -50,7 +52,13 @@ type Server struct {
 	caps  *mcp.ServerCapabilities
 	keep  *shelf
 	slots chan struct{}
-	order map[string]int // of the tools, by name
+	tools func() map[string]shown // of the set, by name
+}
+
+// shown is a tool as clients see it, and its place in the list.
+type shown struct {
+	*mcp.Tool
+	place int
 }
 
 // New builds a server. It panics on what only a programmer can get wrong.
@@ -82,14 +90,21 @@ func New(o Options) *Server {
 		self:  &mcp.Implementation{Name: o.Name, Title: o.Title, Version: o.Version},
 		caps:  &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		slots: make(chan struct{}, o.MaxCalls),
-		order: map[string]int{},
+		tools: sync.OnceValue(func() map[string]shown {
+			all := map[string]shown{}
+			for i, each := range o.Set.Ops() {
+				t := tool(each)
+				t.InputSchema, t.OutputSchema = each.InputSchema(), each.OutputSchema()
+				all[t.Name] = shown{t, i}
+			}
+			return all
+		}),
 	}
 	if o.Artifacts.Scheme != "" {
 		s.caps.Resources = &mcp.ResourceCapabilities{}
 	}
 	s.sdk = mcp.NewServer(s.self, &mcp.ServerOptions{Instructions: o.Instructions, Capabilities: s.caps})
-	for i, each := range o.Set.Ops() {
-		s.order[each.Spec().Name] = i
+	for _, each := range o.Set.Ops() {
 		s.sdk.AddTool(tool(each), s.handler(each))
 	}
 	if o.Artifacts.Scheme != "" {
@@ -107,15 +122,15 @@ func orDefault(n, def int) int {
 	return n
 }
 
-// tool shows an operation's spec in the protocol's words, every hint spoken.
+// tool shows an operation's spec in the protocol's words, every hint spoken. Its schema is
+// put in when the tools are listed: the SDK would look through each when it is added.
 func tool(o op.Op) *mcp.Tool {
 	spec := o.Spec()
 	return &mcp.Tool{
-		Name:         spec.Name,
-		Title:        spec.Title,
-		Description:  spec.Doc,
-		InputSchema:  o.InputSchema(),
-		OutputSchema: o.OutputSchema(),
+		Name:        spec.Name,
+		Title:       spec.Title,
+		Description: spec.Doc,
+		InputSchema: &jsonschema.Schema{Type: "object"},
 		Annotations: &mcp.ToolAnnotations{
 			Title:           spec.Title,
 			ReadOnlyHint:    spec.ReadOnly,

@@ -82,16 +82,18 @@ type Bound struct {
 	Run     func(ctx context.Context) (any, error) // does it
 }
 
-// Op is an operation. Its zero value is not usable; [New] makes one.
+// Op is an operation. Its zero value is not usable; [New] and its kin make one.
 type Op struct {
-	spec Spec
-	in   json.RawMessage
-	out  json.RawMessage
-	bind func(Call) (Bound, error)
+	spec    Spec
+	schemas func() schemas
+	bind    func(Call) (Bound, error)
 
-	decode  func(args json.RawMessage, into any) error
-	answers func() (*jsonschema.Resolved, error)
+	decode func(args json.RawMessage, into any) error
+	fits   func() (*jsonschema.Resolved, error)
 }
+
+// schemas are an operation's two, as text.
+type schemas struct{ in, out json.RawMessage }
 
 // plainName reports whether a name is made of a-z, 0-9 and _ only. It is no regular
 // expression because those cost start-up time.
@@ -108,6 +110,14 @@ func plainName(name string, most int) bool {
 // (see the tags in shape.go), Out a struct. effects may be nil: none declared. New
 // panics on a name, type or tag that cannot be shown to every client.
 func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context.Context, Call, In) (Out, error)) Op {
+	o := Later(spec, effects, handler)
+	o.schemas()
+	return o
+}
+
+// Later is New for programs with many operations: the types are looked at when they are
+// first needed, and a bad one panics only then. Who uses it has a test that needs all.
+func Later[In, Out any](spec Spec, effects func(In) []Effect, handler func(context.Context, Call, In) (Out, error)) Op {
 	if !plainName(spec.Name, 40) || spec.Name[0] < 'a' {
 		panic("op: name " + spec.Name + " is not lower snake case of at most 40 characters")
 	}
@@ -117,20 +127,18 @@ func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context
 	if spec.ReadOnly && spec.Destructive {
 		panic("op: " + spec.Name + " cannot be both read-only and destructive")
 	}
-	in := inputShape(spec.Name, reflect.TypeFor[In]())
-	out := outputShape(spec.Name, reflect.TypeFor[Out]())
-	output := out.schema()
-	return Op{
-		spec:    spec,
-		in:      in.schema(),
-		out:     output,
-		answers: compiled(output),
+	in := sync.OnceValue(func() *shape { return inputShape(spec.Name, reflect.TypeFor[In]()) })
+	o := Op{
+		spec: spec,
+		schemas: sync.OnceValue(func() schemas {
+			return schemas{in().schema(), outputShape(spec.Name, reflect.TypeFor[Out]()).schema()}
+		}),
 		decode: func(args json.RawMessage, into any) error {
-			return decode(args, in, reflect.ValueOf(into).Elem())
+			return decode(args, in(), reflect.ValueOf(into).Elem())
 		},
 		bind: func(c Call) (Bound, error) {
 			var v In
-			if err := decode(c.Args, in, reflect.ValueOf(&v).Elem()); err != nil {
+			if err := decode(c.Args, in(), reflect.ValueOf(&v).Elem()); err != nil {
 				return Bound{}, err
 			}
 			b := Bound{Run: func(ctx context.Context) (any, error) {
@@ -146,16 +154,22 @@ func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context
 			return b, nil
 		},
 	}
+	o.fits = compiled(o.schemas)
+	return o
 }
 
-// Raw makes an operation whose schemas are given and whose arguments reach the handler as
-// they came, a JSON object or nothing. What the input schema says is for the handler to
-// hold.
-func Raw(spec Spec, input, output json.RawMessage, handler func(context.Context, Call) (any, error)) Op {
+// Raw makes an operation whose schemas are given, when they are first needed, and whose
+// arguments reach the handler as they came, a JSON object or nothing. What the input schema
+// says is for the handler to hold.
+func Raw(spec Spec, describe func() (input, output json.RawMessage), handler func(context.Context, Call) (any, error)) Op {
 	if !plainName(spec.Name, 40) || spec.Title == "" || spec.Doc == "" {
 		panic("op: " + spec.Name + " needs a plain name, a title and a doc")
 	}
-	return Op{spec: spec, in: input, out: output, answers: compiled(output), bind: func(c Call) (Bound, error) {
+	texts := sync.OnceValue(func() schemas {
+		in, out := describe()
+		return schemas{in, out}
+	})
+	return Op{spec: spec, schemas: texts, fits: compiled(texts), bind: func(c Call) (Bound, error) {
 		return Bound{Run: func(ctx context.Context) (any, error) { return handler(ctx, c) }}, nil
 	}}
 }
@@ -167,7 +181,7 @@ func (o Op) Decode(args json.RawMessage, into any) error { return o.decode(args,
 // Fits reports how an answer's JSON, as [Encode] writes it, differs from what the output
 // schema says. What the Go types cannot get wrong (names, kinds) is held all the same.
 func (o Op) Fits(answer json.RawMessage) error {
-	resolved, err := o.answers()
+	resolved, err := o.fits()
 	if err != nil {
 		return fmt.Errorf("the output schema of %s: %w", o.spec.Name, err)
 	}
@@ -181,11 +195,11 @@ func (o Op) Fits(answer json.RawMessage) error {
 	return nil
 }
 
-// compiled makes a schema ready for checking, at its first use.
-func compiled(raw json.RawMessage) func() (*jsonschema.Resolved, error) {
+// compiled makes an output schema ready for checking, at its first use.
+func compiled(texts func() schemas) func() (*jsonschema.Resolved, error) {
 	return sync.OnceValues(func() (*jsonschema.Resolved, error) {
 		var s jsonschema.Schema
-		if err := json.Unmarshal(raw, &s); err != nil {
+		if err := json.Unmarshal(texts().out, &s); err != nil {
 			return nil, err
 		}
 		return s.Resolve(nil)
@@ -195,11 +209,11 @@ func compiled(raw json.RawMessage) func() (*jsonschema.Resolved, error) {
 // Spec returns what the operation is.
 func (o Op) Spec() Spec { return o.spec }
 
-// InputSchema returns the JSON Schema of the arguments.
-func (o Op) InputSchema() json.RawMessage { return append(json.RawMessage(nil), o.in...) }
+// InputSchema returns the JSON Schema of the arguments. It must not be changed.
+func (o Op) InputSchema() json.RawMessage { return o.schemas().in }
 
-// OutputSchema returns the JSON Schema of the answer.
-func (o Op) OutputSchema() json.RawMessage { return append(json.RawMessage(nil), o.out...) }
+// OutputSchema returns the JSON Schema of the answer. It must not be changed.
+func (o Op) OutputSchema() json.RawMessage { return o.schemas().out }
 
 // Bind decodes and checks the arguments of a call and computes its effects,
 // without doing anything yet.

@@ -122,7 +122,8 @@ func (b builder) members(s *shape, where string, t reflect.Type, prefix []int, d
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		index := append(append([]int(nil), prefix...), i)
-		name, opts, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		tag := parseTags(sf.Tag)
+		name, opts, _ := strings.Cut(tag.Get("json"), ",")
 		if name == "-" {
 			continue
 		}
@@ -146,15 +147,15 @@ func (b builder) members(s *shape, where string, t reflect.Type, prefix []int, d
 			}
 		}
 		optional := strings.Contains(opts, "omitempty") || strings.Contains(opts, "omitzero")
-		v := b.value(at, sf, optional, depth)
+		v := b.value(at, sf, tag, optional, depth)
 		s.fields = append(s.fields, &field{name: name, index: index, required: !optional && v.def == nil, shape: v})
 	}
 }
 
 // value describes one field: its type, then its tags.
-func (b builder) value(at string, sf reflect.StructField, optional bool, depth int) *shape {
+func (b builder) value(at string, sf reflect.StructField, tag tags, optional bool, depth int) *shape {
 	var s *shape
-	if typ, ok := sf.Tag.Lookup("type"); ok && !b.input {
+	if typ, ok := tag.Lookup("type"); ok && !b.input {
 		s = &shape{typ: typ, free: typ == "object", open: true}
 		if !strings.Contains(" object string number integer boolean ", " "+typ+" ") {
 			b.bad(at, "type tag %q is not a JSON type that needs nothing more", typ)
@@ -170,13 +171,13 @@ func (b builder) value(at string, sf reflect.StructField, optional bool, depth i
 		}
 		s = b.plain(at, t, depth)
 		if pointer && !optional {
-			if b.input && sf.Tag.Get("default") == "" {
+			if b.input && tag.Get("default") == "" {
 				b.bad(at, "a pointer argument must be omitempty: null is not portable")
 			}
 			s.nullable = !b.input
 		}
 	}
-	b.tags(at, sf.Type, sf.Tag, s)
+	b.tags(at, sf.Type, tag, s)
 	return s
 }
 
@@ -249,7 +250,7 @@ func (b builder) element(at string, t reflect.Type, depth int) *shape {
 }
 
 // tags adds what the tags say; of a list, the bounds of a value go to its items.
-func (b builder) tags(at string, t reflect.Type, tag reflect.StructTag, s *shape) {
+func (b builder) tags(at string, t reflect.Type, tag tags, s *shape) {
 	s.doc = tag.Get("doc")
 	v := s
 	if s.typ == "array" {
@@ -298,4 +299,44 @@ func (b builder) tags(at string, t reflect.Type, tag reflect.StructTag, s *shape
 			b.bad(at, "bad tag default:%q: %v", text, err)
 		}
 	}
+}
+
+// tags are a field's tags, taken apart once: reflect looks through them anew for each.
+type tags []struct{ key, value string }
+
+func parseTags(t reflect.StructTag) tags {
+	var list tags
+	for rest := strings.TrimLeft(string(t), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		key, after, ok := strings.Cut(rest, ":")
+		if !ok {
+			break
+		}
+		quoted, err := strconv.QuotedPrefix(after)
+		if err != nil {
+			break
+		}
+		value, err := strconv.Unquote(quoted)
+		if err != nil {
+			break
+		}
+		list = append(list, struct{ key, value string }{key, value})
+		rest = after[len(quoted):]
+	}
+	return list
+}
+
+// Lookup returns the value of a key.
+func (t tags) Lookup(key string) (string, bool) {
+	for _, p := range t {
+		if p.key == key {
+			return p.value, true
+		}
+	}
+	return "", false
+}
+
+// Get is Lookup of what may be absent.
+func (t tags) Get(key string) string {
+	v, _ := t.Lookup(key)
+	return v
 }

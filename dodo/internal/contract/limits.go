@@ -3,6 +3,7 @@ package contract
 import (
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // Limits are the owner's bounds. No caller can change them. Bytes, counts and
@@ -73,15 +74,25 @@ type LimitField struct {
 // Each calls f with every limit, in order.
 func (l *Limits) Each(f func(LimitField)) {
 	v := reflect.ValueOf(l).Elem()
-	for i := range v.NumField() {
-		sf := v.Type().Field(i)
-		f(LimitField{
-			Name:    strings.Split(sf.Tag.Get("json"), ",")[0],
-			Default: number(sf.Tag.Get("default")), Min: number(sf.Tag.Get("min")), Max: number(sf.Tag.Get("max")),
-			Value: v.Field(i).Addr().Interface().(*int),
-		})
+	for i, field := range limitFields() {
+		field.Value = v.Field(i).Addr().Interface().(*int)
+		f(field)
 	}
 }
+
+// limitFields are the limits without their values, read from the tags once.
+var limitFields = sync.OnceValue(func() []LimitField {
+	t := reflect.TypeFor[Limits]()
+	fields := make([]LimitField, t.NumField())
+	for i := range fields {
+		tag := t.Field(i).Tag
+		fields[i] = LimitField{
+			Name:    strings.Split(tag.Get("json"), ",")[0],
+			Default: number(tag.Get("default")), Min: number(tag.Get("min")), Max: number(tag.Get("max")),
+		}
+	}
+	return fields
+})
 
 func number(s string) int {
 	n := 0

@@ -107,7 +107,7 @@ func Do[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], e
 func build[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], error)) Op {
 	type raw struct{ in In }
 	key := keyOf(reflect.TypeFor[In]())
-	shown := op.New[In, Envelope[Out]](op.Spec{
+	shown := op.Later[In, Envelope[Out]](op.Spec{
 		Name: d.Name, Title: d.Title, Doc: d.Doc,
 		ReadOnly: d.ReadOnly, Destructive: d.Destructive, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld,
 	}, nil, nil)

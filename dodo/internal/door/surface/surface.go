@@ -108,6 +108,34 @@ func Tools(k Kind, ops []contract.Op, road Road, caller string) op.Set {
 	return op.NewSet(tools...)
 }
 
+// Count is how many tools a surface has over the operations that exist.
+func Count(k Kind, ops []contract.Op) int {
+	if k == Full {
+		return len(ops)
+	}
+	byName := map[string]contract.Op{}
+	for _, o := range ops {
+		byName[o.Name] = o
+	}
+	n := 1 // dodo_discover
+	if _, ok := byName["project_overview"]; ok {
+		n++
+	}
+	for _, g := range gateways {
+		if len(g.present(byName)) > 0 {
+			n++
+		}
+	}
+	if k == Hybrid {
+		for _, name := range hybrid {
+			if _, ok := byName[name]; ok {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // present are a gateway's operations that exist, in order.
 func (g gateway) present(byName map[string]contract.Op) []contract.Op {
 	var inside []contract.Op
@@ -131,7 +159,8 @@ func (d door) direct(o contract.Op) op.Op {
 		Name: o.Name, Title: o.Title, Doc: o.Doc,
 		ReadOnly: o.ReadOnly, Destructive: o.Destructive, Idempotent: o.Idempotent, OpenWorld: o.OpenWorld,
 	}
-	return op.Raw(spec, withContext(o), o.OutputSchema(), func(ctx context.Context, c op.Call) (any, error) {
+	describe := func() (in, out json.RawMessage) { return withContext(o), o.OutputSchema() }
+	return op.Raw(spec, describe, func(ctx context.Context, c op.Call) (any, error) {
 		r := gate.Request{Caller: d.caller, Op: o.Name, Progress: c.Progress}
 		r.Context, r.Args, r.Malformed = gate.Split(c.Args)
 		return d.road.Run(ctx, r), nil
@@ -150,7 +179,8 @@ func (d door) gateway(g gateway, inside []contract.Op) op.Op {
 	}
 	spec.Doc = g.doc + " Operations: " + strings.Join(names, ", ") +
 		". dodo_discover gives the arguments of each; they go into args."
-	return op.Raw(spec, gatewayInput(names), gatewayOutput(), func(ctx context.Context, c op.Call) (any, error) {
+	describe := func() (in, out json.RawMessage) { return gatewayInput(names), gatewayOutput() }
+	return op.Raw(spec, describe, func(ctx context.Context, c op.Call) (any, error) {
 		r := gate.Request{Caller: d.caller, Via: g.name, Progress: c.Progress}
 		g.read(&r, c.Args, names)
 		return d.road.Run(ctx, r), nil

@@ -58,8 +58,8 @@ func TestCounts(t *testing.T) {
 	ops := build(surface.Catalogue())
 	for kind, n := range map[surface.Kind]int{surface.Full: 125, surface.Compact: 19, surface.Hybrid: 49} {
 		names := surface.Tools(kind, ops, &road{}, "x").Names()
-		if len(names) != n {
-			t.Errorf("%s: %d tools, want %d", kind, len(names), n)
+		if len(names) != n || surface.Count(kind, ops) != n || surface.Count(kind, ops[:40]) != len(surface.Tools(kind, ops[:40], &road{}, "x").Names()) {
+			t.Errorf("%s: %d tools, counted %d, want %d", kind, len(names), surface.Count(kind, ops), n)
 		}
 		if names[0] != "project_overview" {
 			t.Errorf("%s begins with %s", kind, names[0])
