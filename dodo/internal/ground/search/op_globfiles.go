@@ -17,7 +17,7 @@ import (
 
 var globFiles = contract.Def{
 	Name: "glob_files", Title: "Find files by name",
-	Doc: "Find files by a pattern for their names or paths, such as *.proto or cmd/**/main.go. Use it when you know what a file is called; " +
+	Doc: "Finds files by a pattern for their names or paths, such as *.proto or cmd/**/main.go. Use it when you know what a file is called; " +
 		"search_code looks into files, list_files shows a directory.",
 	Scope: contract.ScopeRead, Class: contract.ClassRead, Gateway: "dodo_read",
 	ReadOnly: true, Idempotent: true,

@@ -13,7 +13,7 @@ import (
 
 var searchCode = contract.Def{
 	Name: "search_code", Title: "Search text in files",
-	Doc: "Find the lines of files that contain a text or match a regular expression. Use it first when you look for code or words and do not know the file; " +
+	Doc: "Finds the lines of files that contain a text or match a regular expression. Use it first when you look for code or words and do not know the file; " +
 		"read_files then shows what is around. One line counts once, however often it matches. What ignore files leave out is not searched; neither are binary and very large files, which the answer counts.",
 	Scope: contract.ScopeRead, Class: contract.ClassRead, Gateway: "dodo_read",
 	ReadOnly: true, Idempotent: true,

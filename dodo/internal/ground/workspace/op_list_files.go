@@ -35,7 +35,7 @@ type listed struct {
 func (s *Service) listFiles() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "list_files", Title: "List files", Gateway: "dodo_read",
-		Doc: "Show a directory as a tree, a few levels deep and bounded. Use it to learn how a project is laid out; use glob_files to find files by name " +
+		Doc: "Shows a directory as a tree, a few levels deep and bounded. Use it to learn how a project is laid out; use glob_files to find files by name " +
 			"and search_code to find text. Links and secret files are never shown; ignored ones only with includeIgnored. When the answer is truncated, list a directory below.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, c contract.Call, in listInput) (contract.Answer[listOutput], error) {

@@ -69,7 +69,7 @@ const leastShare = 512
 func (s *Service) readFiles() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "read_files", Title: "Read files", Gateway: "dodo_read",
-		Doc: "Read up to ten text files, each whole or in part: by lines, the last lines, or bytes from an offset. Read what you are going to change: its hash proves, " +
+		Doc: "Reads up to ten text files, each whole or in part: by lines, the last lines, or bytes from an offset. Read what you are going to change: its hash proves, " +
 			"when you write, that nobody changed it meanwhile. Large files are read in part only, in no time at any place. A binary file gives what it is, not its bytes. A file that fails stands in errors beside the others.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, c contract.Call, in readInput) (contract.Answer[readOutput], error) {
