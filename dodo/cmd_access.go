@@ -9,6 +9,7 @@ import (
 
 	"localmcp/dodo/internal/config"
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
 )
@@ -130,7 +131,7 @@ func (o accessOut) Text() string {
 }
 
 func (p *program) accessListCommand() *cobra.Command {
-	return p.accessChange("list", "List what clients were granted in a workspace", 0, func(context.Context, *installation, string, []string) error { return nil })
+	return p.accessChange("list", "List what clients were granted in a workspace", 0, nil)
 }
 
 func (p *program) accessSetCommand() *cobra.Command {
@@ -161,8 +162,8 @@ func (p *program) accessRemoveCommand() *cobra.Command {
 	})
 }
 
-// accessChange is a command that changes the grants of a workspace, if anything, and prints
-// them.
+// accessChange is a command that changes the grants of a workspace and prints them; do is nil
+// for one that only prints.
 func (p *program) accessChange(use, short string, args int, do func(context.Context, *installation, string, []string) error) *cobra.Command {
 	var asJSON bool
 	var root string
@@ -174,21 +175,29 @@ func (p *program) accessChange(use, short string, args int, do func(context.Cont
 			if err != nil {
 				return err
 			}
-			in, err := p.install(ctx)
+			open := p.existing
+			if do != nil {
+				open = p.install
+			}
+			in, err := open(ctx)
 			if err != nil {
 				return err
 			}
 			defer in.close(nil)
-			w, err := in.workspaceAt(ctx, at)
+			w, err := in.workspaceAt(ctx, at, do != nil)
 			if err != nil {
 				return err
 			}
-			if err := do(ctx, in, w.ID, args); err != nil {
-				return err
+			if do != nil {
+				if err := do(ctx, in, w.ID, args); err != nil {
+					return err
+				}
 			}
-			list, err := in.store.Clients(ctx, w.ID)
-			if err != nil {
-				return err
+			var list []state.ClientGrant
+			if !w.Created.IsZero() { // of a directory that was replaced nothing is left
+				if list, err = in.store.Clients(ctx, w.ID); err != nil {
+					return err
+				}
 			}
 			out := accessOut{Root: w.Root, WorkspaceID: w.ID, AccessMode: in.config.AccessMode}
 			for _, g := range list {

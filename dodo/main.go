@@ -81,6 +81,9 @@ func (p *program) root() *cobra.Command {
 		p.projectCommand(),
 		p.connectCommand(),
 		p.doctorCommand(),
+		p.changesCommand(),
+		p.rollbackCommand(),
+		p.recoverCommand(),
 		p.versionCommand(),
 	)
 	return root

@@ -254,7 +254,11 @@ func TestApprovalOverStdio(t *testing.T) {
 		t.Fatal("the approval was good for another content")
 	}
 	c.fine("write_file", write)
-	if e := c.call("write_file", `"path":"new.txt","content":"x","createParents":false`); e.OK {
+	c.fine("write_file", write) // the file has this content: there is nothing to ask
+	if err := os.Remove(filepath.Join(dir, "new.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if e := c.call("write_file", write); e.OK || e.Error.Code != "APPROVAL_REQUIRED" {
 		t.Fatal("the approval was used twice")
 	}
 	if s := c.fine("approval_status", fmt.Sprintf(`"approvalId":%q`, id)); s.Data["status"] != "consumed" {

@@ -130,20 +130,9 @@ func (s *served) keepHouse(ctx context.Context) {
 
 // open opens a root as a workspace with all its services.
 func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*host.Runtime, error) {
-	o := workspace.Options{
-		Hidden: []string{s.dir}, SecretDeny: s.config.SecretDeny, SecretAllow: s.config.SecretAllow,
-		AllowUnsafe: unsafe, Home: s.home, MaxFile: int64(s.config.Limits.ReadFileBytes),
-	}
-	tree, err := workspace.Open(root, o)
+	tree, note, err := s.tree(root, unsafe)
 	if err != nil {
 		return nil, err
-	}
-	hints, note := s.hints(tree)
-	if o.Exclude = hints.Exclude; len(o.Exclude) > 0 {
-		_ = tree.Close()
-		if tree, err = workspace.Open(root, o); err != nil {
-			return nil, err
-		}
 	}
 	id, epoch := s.store.WorkspaceID(tree.Root()), contract.NewID(contract.PrefixBoot, 16)
 	dir := tree.Identity()
@@ -186,8 +175,26 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 	}}, nil
 }
 
+// tree opens a root with the owner's rules and what the repository excludes. note says why
+// its hints are not used.
+func (in *installation) tree(root string, unsafe bool) (tree *workspace.Tree, note string, err error) {
+	o := workspace.Options{
+		Hidden: []string{in.dir}, SecretDeny: in.config.SecretDeny, SecretAllow: in.config.SecretAllow,
+		AllowUnsafe: unsafe, Home: in.home, MaxFile: int64(in.config.Limits.ReadFileBytes),
+	}
+	if tree, err = workspace.Open(root, o); err != nil {
+		return nil, "", err
+	}
+	hints, note := hints(tree)
+	if o.Exclude = hints.Exclude; len(o.Exclude) > 0 {
+		_ = tree.Close()
+		tree, err = workspace.Open(root, o)
+	}
+	return tree, note, err
+}
+
 // hints reads what the repository says about itself. note says why it is not used.
-func (s *served) hints(tree *workspace.Tree) (h config.Hints, note string) {
+func hints(tree *workspace.Tree) (h config.Hints, note string) {
 	p, err := workspace.ParsePath(config.HintsName)
 	if err != nil {
 		return h, ""

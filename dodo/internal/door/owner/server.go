@@ -27,6 +27,7 @@ import (
 const (
 	maxConnections = 64
 	idle           = 10 * time.Second // how long a message may take to come or go
+	retries        = 10               // of a start
 	staleTemp      = time.Minute      // age at which a socket without its name is what a crash left
 )
 
@@ -85,6 +86,17 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	for again := retries; ; again-- {
+		s, err := listen(ctx, o)
+		// A server that ends may take the empty directory outside the installation along, at
+		// any moment until a socket is in it.
+		if err == nil || again == 0 || !gone(err) && !errors.Is(err, privdir.Unusable) {
+			return s, err
+		}
+	}
+}
+
+func listen(ctx context.Context, o Options) (*Server, error) {
 	me, err := self()
 	if err != nil {
 		return nil, err
@@ -209,6 +221,9 @@ func (s *Server) Close() error {
 	s.open = nil
 	s.mu.Unlock()
 	s.running.Wait()
+	if filepath.Dir(s.dir.Path()) != s.o.Dir {
+		_ = os.Remove(s.dir.Path()) // stays while others have sockets there
+	}
 	return errors.Join(append(errs, s.dir.Close())...)
 }
 

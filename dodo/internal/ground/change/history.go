@@ -3,6 +3,8 @@ package change
 import (
 	"context"
 	"time"
+
+	"localmcp/dodo/internal/ground/state"
 )
 
 // History lists the newest changes of the workspace, at most limit.
@@ -55,4 +57,33 @@ func (s *Service) Prune(ctx context.Context) error {
 		return err
 	}
 	return s.backups.prune(ctx, BackupBytes)
+}
+
+// Located is a change together with the workspace it is of.
+type Located struct {
+	Workspace string // id
+	Changeset
+}
+
+// Everywhere lists changes of all workspaces of an installation, the newest first: those
+// that wait for the owner, or the one of an id. It is for the owner's commands, which need
+// no open workspace to find out which one they are about.
+func Everywhere(ctx context.Context, store *state.Store, id string) ([]Located, error) {
+	j := journal{store: store}
+	where, args := "status = 'recovery_required' ORDER BY seq DESC", []any(nil)
+	if id != "" {
+		where, args = "id = ?", []any{id}
+	}
+	entries, err := j.entries(ctx, where, args...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Located, len(entries))
+	for i, e := range entries {
+		list[i].Changeset = e.Changeset
+		if list[i].Workspace, err = j.workspaceOf(ctx, e.ID); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }

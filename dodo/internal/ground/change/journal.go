@@ -265,6 +265,15 @@ func (j *journal) find(ctx context.Context, id string) (*entry, error) {
 	return list[0], nil
 }
 
+// workspaceOf is the id of the workspace that a changeset is of.
+func (j *journal) workspaceOf(ctx context.Context, id string) (workspace string, err error) {
+	err = j.store.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+		_, err := c.Row(ctx, "SELECT workspace FROM changesets WHERE id = ?", []any{id}, &workspace)
+		return err
+	})
+	return workspace, err
+}
+
 // historyRetention is how long the history reaches back.
 const historyRetention = 30 * 24 * time.Hour
 

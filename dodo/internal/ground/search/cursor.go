@@ -32,6 +32,12 @@ type cursors struct {
 func (c *cursors) give(now time.Time, cur cursor) string {
 	cur.expires = now.Add(cursorTTL)
 	id := contract.NewID(contract.PrefixCursor, 26)
+	c.keep(now, id, cur)
+	return id
+}
+
+// keep keeps a cursor, also one that was taken for a search that failed.
+func (c *cursors) keep(now time.Time, id string, cur cursor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byID == nil {
@@ -49,28 +55,27 @@ func (c *cursors) give(now time.Time, cur cursor) string {
 		delete(c.byID, oldest)
 	}
 	c.byID[id] = cur
-	return id
 }
 
 // take ends a cursor and says where to go on. One that is another's, or of another query,
 // stays.
-func (c *cursors) take(now time.Time, id string, want cursor) (place, error) {
+func (c *cursors) take(now time.Time, id string, want cursor) (cursor, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cur, ok := c.byID[id]
 	if ok && cur.grant != want.grant {
-		return place{}, fault.New(contract.Forbidden, "this cursor was given to another caller").
+		return cursor{}, fault.New(contract.Forbidden, "this cursor was given to another caller").
 			WithHint("search again without cursor")
 	}
 	if !ok || !now.Before(cur.expires) || cur.epoch != want.epoch {
 		delete(c.byID, id)
-		return place{}, fault.New(contract.NotFound, "this cursor was used before or has ended").
+		return cursor{}, fault.New(contract.NotFound, "this cursor was used before or has ended").
 			WithHint("search again without cursor; a cursor serves once, for five minutes").Retry()
 	}
 	if cur.query != want.query {
-		return place{}, fault.New(contract.InvalidInput, "this cursor goes on with another query").
+		return cursor{}, fault.New(contract.InvalidInput, "this cursor goes on with another query").
 			WithHint("repeat the arguments of the call that gave it, or search without cursor")
 	}
 	delete(c.byID, id)
-	return cur.from, nil
+	return cur, nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"unicode/utf8"
 
+	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/ignore"
 	"localmcp/dodo/internal/ground/workspace"
+	"localmcp/internal/fault"
 )
 
 // longestNeedle is how much of a text files are looked through for, in bytes.
@@ -13,7 +15,8 @@ const longestNeedle = 256
 
 // Find lists the text files that may hold a text without a line break: those that hold its
 // beginning, the first max of them by path. paths narrow it to files and directories, glob
-// to names; ignored takes in what the ordinary layer leaves out.
+// to names; ignored takes in what the ordinary layer leaves out. Where not all files were
+// looked through, it gives RESOURCE_LIMIT: the list would not be all there is.
 func (s *Service) Find(ctx context.Context, literal string, paths []workspace.Path, glob string, ignored bool, max int) ([]workspace.Path, error) {
 	if len(literal) > longestNeedle {
 		cut := longestNeedle
@@ -42,6 +45,10 @@ func (s *Service) Find(ctx context.Context, literal string, paths []workspace.Pa
 		f, err := scan(ctx, s.c.Tree, q, &s.buffers)
 		if err != nil {
 			return err
+		}
+		if f.cut {
+			return fault.New(contract.ResourceLimit, "there are more files than are looked through at once").
+				WithHint("narrow it with paths or fileGlob")
 		}
 		for _, m := range f.files[:min(max, len(f.files))] {
 			found = append(found, m.path)

@@ -51,10 +51,12 @@ func (s *byteSet) share() int {
 	return n
 }
 
-// Bounds of what is written out of an expression: alternatives, and bytes of all of them.
+// Bounds of what is written out of an expression: alternatives, bytes of all of them, and
+// bytes of one that is looked for, which each stop may compare.
 const (
 	alternativesMax = 16
 	needleBytesMax  = 2048
+	needleLenMax    = 32
 )
 
 // A union is alternatives, each a run of byte sets. Nil is none known; one empty
@@ -120,6 +122,10 @@ func required(re *syntax.Regexp) (list []needle, whole bool) {
 	}
 	for _, sets := range best {
 		w, _ := newNeedle(sets)
+		if len(sets) > needleLenMax {
+			start := min(max(w.pivot-needleLenMax/2, 0), len(sets)-needleLenMax)
+			w.sets, w.pivot, whole = sets[start:start+needleLenMax], w.pivot-start, false
+		}
 		list = append(list, w)
 	}
 	return list, whole

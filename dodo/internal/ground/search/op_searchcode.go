@@ -14,7 +14,7 @@ import (
 var searchCode = contract.Def{
 	Name: "search_code", Title: "Search text in files",
 	Doc: "Find the lines of files that contain a text or match a regular expression. Use it first when you look for code or words and do not know the file; " +
-		"read_files then shows what is around. One line counts once, however often it matches. Ignored, binary and very large files are left out, and the answer says how many.",
+		"read_files then shows what is around. One line counts once, however often it matches. What ignore files leave out is not searched; neither are binary and very large files, which the answer counts.",
 	Scope: contract.ScopeRead, Class: contract.ClassRead, Gateway: "dodo_read",
 	ReadOnly: true, Idempotent: true,
 }
@@ -115,10 +115,12 @@ func (s *Service) searchCode(ctx context.Context, c contract.Call, in searchIn) 
 	if err != nil {
 		return none, err
 	}
+	var taken cursor
 	if in.Cursor != "" {
-		if q.from, err = s.cursors.take(s.c.Now(), in.Cursor, here); err != nil {
+		if taken, err = s.cursors.take(s.c.Now(), in.Cursor, here); err != nil {
 			return none, err
 		}
+		q.from = taken.from
 	}
 	var part part
 	err = s.within(ctx, func(ctx context.Context) error {
@@ -126,6 +128,9 @@ func (s *Service) searchCode(ctx context.Context, c contract.Call, in searchIn) 
 		return err
 	})
 	if err != nil {
+		if in.Cursor != "" {
+			s.cursors.keep(s.c.Now(), in.Cursor, taken) // the same call may work later
+		}
 		return none, err
 	}
 	a := contract.Answer[searchOut]{Data: searchOut{foundOut: part.out}, Warnings: part.warnings, Truncated: part.more || part.cut}

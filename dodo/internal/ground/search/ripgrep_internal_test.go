@@ -56,7 +56,7 @@ func rgLines(t testing.TB, dir string, args ...string) []string {
 		if err := json.Unmarshal(line, &m); err != nil {
 			t.Fatal(err)
 		}
-		if m.Type != "match" {
+		if m.Type != "match" || hasNUL(t, filepath.Join(dir, *m.Data.Path.Text)) {
 			continue
 		}
 		if m.Data.Lines.Text != nil {
@@ -70,6 +70,18 @@ func rgLines(t testing.TB, dir string, args ...string) []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// hasNUL reports whether the text of a file has a NUL: ripgrep shows what it found before it
+// came upon it, and a search here does not.
+func hasNUL(t testing.TB, name string) bool {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worker{buffers: new(buffers)}
+	return bytes.IndexByte(w.decode(raw), 0) >= 0
 }
 
 // ourLines is what a search finds there.
@@ -152,7 +164,7 @@ func randomText(rnd *rand.Rand, broken bool) []byte {
 		}
 		return wide
 	case 2:
-		return slices.Insert(text, rnd.IntN(len(text)+1), 0)[:min(len(text)+1, 60<<10)]
+		return slices.Insert(text, rnd.IntN(len(text)+1), 0)
 	}
 	return text
 }
@@ -179,7 +191,7 @@ func TestAsRipgrep(t *testing.T) {
 	ascii := []string{`\bfunc\b`, `\bfunc\s+\w*`, `(TODO|FIXME|XXX)\(\w+\)`, `\d{3}`, `^\s*$`, `\w+$`, `\Bo`, `[[:upper:]]{3}`}
 	common := []string{`func \(s \*Server\)`, "needle", "foo(bar)?", "[a-z]+_[0-9]{4}", "^foo", "foo$", "^$", "", "x*", "a|needle", "caf.", "^.{3,5}$", "[^a-z ]",
 		`\r`, "without end$", `a+b`, `(?i)needle`, `\.`, "é", `\p{Lu}t`, "(?i)É"}
-	for seed := range uint64(3) {
+	for seed := range uint64(2) {
 		root := randomFiles(t, seed, false)
 		tree := openTree(t, root)
 		check := func(query string, literal, fold bool, args ...string) {

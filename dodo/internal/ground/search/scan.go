@@ -17,7 +17,6 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/ignore"
 	"localmcp/dodo/internal/ground/workspace"
-	"localmcp/internal/fault"
 	"localmcp/internal/safefile"
 )
 
@@ -97,33 +96,44 @@ func scan(ctx context.Context, t *workspace.Tree, q *query, pool *sync.Pool) (*f
 	return f, err
 }
 
-// boundary is the path of the first file beyond the bound.
-func boundary(ctx context.Context, t *workspace.Tree, q *query) (string, error) {
-	n, end := 0, ""
+// boundary is a path before which as many files stand as are looked at.
+func boundary(ctx context.Context, t *workspace.Tree, q *query) (end string, err error) {
+	n := 0
 	enough := errors.New("enough")
 	for _, p := range q.paths {
 		err := t.Walk(ctx, workspace.WalkOptions{Start: p, Ignored: q.ignored}, func(v workspace.Visit) error {
-			if !q.wants(&v) {
-				return nil
+			wanted, err := q.wants(&v)
+			if !wanted {
+				return err
 			}
 			if n++; n > q.candidates {
 				end = v.Path.String()
 				return enough
 			}
+			end = v.Path.String() + "\x00" // when there are no more, all count
 			return nil
 		})
 		if err == enough {
-			return end, nil
+			break
 		}
 		if err != nil && err != workspace.ErrCut {
 			return "", err
 		}
 	}
-	return "", fault.New(contract.Conflict, "the files change while they are searched").WithHint("try again in a moment").Retry()
+	return end, nil
 }
 
-func (q *query) wants(v *workspace.Visit) bool {
-	return v.Type == safefile.Regular && (q.glob == nil || q.glob.Match(v.Path.String()))
+// wants reports whether a file is to be searched. Of a directory where none can be it gives
+// fs.SkipDir.
+func (q *query) wants(v *workspace.Visit) (bool, error) {
+	path := v.Path.String()
+	if v.Type != safefile.Regular {
+		if q.glob != nil && !onTheWay(path, q.glob.Dir()) {
+			return false, fs.SkipDir
+		}
+		return false, nil
+	}
+	return q.glob == nil || q.glob.Match(path), nil
 }
 
 // scanOnce searches all files before end, or all. over tells that there are too many.
@@ -143,11 +153,9 @@ func scanOnce(ctx context.Context, t *workspace.Tree, q *query, pool *sync.Pool,
 				s.count(func(f *finding) { f.closed++ })
 				return nil
 			}
-			if v.Type == safefile.Directory && q.glob != nil && !onTheWay(v.Path.String(), q.glob.Dir()) {
-				return fs.SkipDir
-			}
-			if !q.wants(&v) || end != nil && pathOrder(v.Path.String(), *end) >= 0 {
-				return nil
+			wanted, err := q.wants(&v)
+			if !wanted || end != nil && pathOrder(v.Path.String(), *end) >= 0 {
+				return err
 			}
 			if end == nil && candidates.Add(1) > int64(q.candidates) {
 				return tooMany

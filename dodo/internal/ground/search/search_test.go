@@ -168,8 +168,11 @@ func want(t testing.TB, want, got []string) {
 // refused checks the code of an error and that it says what to do.
 func refused(t testing.TB, err error, code fault.Code) *fault.Error {
 	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want %s", code)
+	}
 	f := fault.From(err)
-	if f == nil || f.Code != code || f.Hint == "" {
+	if f.Code != code || f.Hint == "" {
 		t.Fatalf("error %v with hint %q, want %s", err, f.Hint, code)
 	}
 	return f
@@ -303,6 +306,17 @@ func TestPaging(t *testing.T) {
 	other.Epoch = "e2"
 	_, err = call(search.New(other), "me", "search_code", fmt.Sprintf(`{"query":"hit","cursor":%q}`, last))
 	refused(t, err, contract.NotFound)
+
+	// A search that fails does not use the cursor up.
+	again = fmt.Sprintf(`{"query":"hit","paths":["d0","d1"],"cursor":%q}`, ask(t, s, `{"query":"hit","maxResults":3,"paths":["d0","d1"]}`).Cursor)
+	gone := filepath.Join(c.Tree.Root(), "d1")
+	must(t, os.Rename(gone, gone+".away"))
+	_, err = call(s, "me", "search_code", again)
+	refused(t, err, contract.NotFound)
+	must(t, os.Rename(gone+".away", gone))
+	if a := ask(t, s, again); len(a.Data.Matches) != 5 {
+		t.Errorf("%d matches after a search that failed", len(a.Data.Matches))
+	}
 }
 
 // An answer stays within its size, says so, and goes on.
@@ -331,11 +345,11 @@ func TestSize(t *testing.T) {
 }
 
 func TestSkips(t *testing.T) {
-	s, c, _ := service(t, map[string]string{"large": "needle " + strings.Repeat("x", 20000), "small": "needle"})
+	_, c, _ := service(t, map[string]string{"large": "needle " + strings.Repeat("x", 20000), "small": "needle"})
 	must(t, os.Link(filepath.Join(c.Tree.Root(), "small"), filepath.Join(c.Tree.Root(), "other")))
 	must(t, os.WriteFile(filepath.Join(c.Tree.Root(), "here"), []byte("needle"), 0o644))
 	c.Limits.ReadFileBytes = 16384
-	s = search.New(*c)
+	s := search.New(*c)
 	a := ask(t, s, `{"query":"needle"}`)
 	want(t, []string{"here:1:1 needle"}, a.lines())
 	if a.Data.Skipped.Large != 1 || a.Data.Skipped.Unreadable != 2 || len(a.Warnings) != 2 {
@@ -381,13 +395,13 @@ func TestRefusals(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	files := map[string]string{}
-	for i := range 40 {
-		files[fmt.Sprint("f", i)] = strings.Repeat("\u00e4\u00f6xy", 1<<19)
+	for i := range 4 {
+		files[fmt.Sprint("f", i)] = strings.Repeat("\u00e4\u00f6xy", 1<<18)
 	}
 	_, c, _ := service(t, files)
 	c.Limits.SearchTimeoutMs = 100
 	start := time.Now()
-	_, err := call(search.New(*c), "me", "search_code", `{"query":"(?i)(\\pL{2,90}[xyz]){9}é$","mode":"regex"}`)
+	_, err := call(search.New(*c), "me", "search_code", `{"query":"(\\pL{1,90}y){9}[^\\pL]","mode":"regex"}`)
 	if f := refused(t, err, contract.Timeout); !f.Retryable {
 		t.Error("not retryable")
 	}
@@ -515,5 +529,37 @@ func TestGlobFilesKeepsTheFirst(t *testing.T) {
 		if strings.Join(got, " ") != first || !a.Truncated || a.Data.Count != 700 && !strings.Contains(args, "1*") {
 			t.Errorf("%s: %v of %d, truncated %v", args, got, a.Data.Count, a.Truncated)
 		}
+	}
+}
+
+// What is found for a change is all there is, or it is an error.
+func TestFind(t *testing.T) {
+	s, c, _ := service(t, small)
+	find := func(paths []workspace.Path, glob string, max int) string {
+		t.Helper()
+		list, err := s.Find(context.Background(), "needle", paths, glob, false, max)
+		must(t, err)
+		return fmt.Sprint(list)
+	}
+	if got := find(nil, "*.go", 10); got != "[a/b.go a.go]" {
+		t.Error(got)
+	}
+	if got := find(nil, "", 2); got != "[a/b.go a-b.txt]" {
+		t.Error(got)
+	}
+	if testing.Short() {
+		return
+	}
+	for i := range 20_001 {
+		dir := filepath.Join(c.Tree.Root(), "many", fmt.Sprint(i%20))
+		if i < 20 {
+			must(t, os.MkdirAll(dir, 0o755))
+		}
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o644))
+	}
+	_, err := s.Find(context.Background(), "needle", nil, "", false, 10)
+	refused(t, err, contract.ResourceLimit)
+	if a := ask(t, s, `{"query":"needle"}`); !a.Truncated || len(a.Warnings) != 1 || a.Data.FilesScanned > 20_000 {
+		t.Errorf("%+v", a)
 	}
 }

@@ -570,7 +570,9 @@ func TestSecretsAreDeniedByName(t *testing.T) {
 		files(t, dir, map[string]string{name: "secret"})
 	}
 	files(t, dir, map[string]string{"open/x.pem": "", "env.go": "", "keys.go": "", ".kube/other": "", "environment": "", "ssh/x": ""})
-	tr := tree(t, dir, Options{SecretDeny: []string{"/mine.*"}, SecretAllow: []string{"open/*.pem"}})
+	files(t, dir, map[string]string{"file/.aws": "secret", "file/drawer": "secret", "secrets.d/x": ""}) // files where rules speak of directories
+	secrets = append(secrets, "file/.aws", "file/drawer")
+	tr := tree(t, dir, Options{SecretDeny: []string{"/mine.*", "drawer/"}, SecretAllow: []string{"open/*.pem", "secrets.d/"}})
 	for _, name := range secrets {
 		everyWay(t, tr, parsed(t, name), contract.SecretPathDenied)
 		_, _, err := tr.Parent(parsed(t, name), true)
@@ -591,9 +593,13 @@ func TestSecretsAreDeniedByName(t *testing.T) {
 		refused(t, d.MoveTo(name, d, "y"), contract.SecretPathDenied)
 	}
 	must(t, d.Sweep("x"))
-	want := []string{".kube", ".kube/other", "a", "a/b", "env.go", "environment", "home", "home/.kube", "keys.go", "open", "open/x.pem", "ssh", "ssh/x", "x", ".docker"}
+	want := []string{".kube", ".kube/other", "a", "a/b", "env.go", "environment", "home", "home/.kube", "keys.go", "open", "open/x.pem", "ssh", "ssh/x", "x", ".docker",
+		"file", "secrets.d", "secrets.d/x"}
 	if diff := cmp.Diff(sorted(want), sorted(walked(t, tr, WalkOptions{Ignored: true}))); diff != "" {
 		t.Error(diff)
+	}
+	if _, err := tr.ReadDir(Path{"secrets.d"}, false); err != nil {
+		t.Errorf("what the owner excepted: %v", err)
 	}
 	for _, bad := range []Options{{SecretDeny: []string{"a[b"}}, {SecretAllow: []string{`a\`}}} {
 		_, err := Open(dir, bad)

@@ -66,9 +66,6 @@ func (t *Tree) Parent(p Path, create bool) (*Dir, []Path, error) {
 	return dir, made, nil
 }
 
-// Path is the directory's.
-func (d *Dir) Path() Path { return d.path }
-
 // Close releases the descriptor.
 func (d *Dir) Close() error { return d.d.Close() }
 

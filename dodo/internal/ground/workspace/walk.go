@@ -183,7 +183,7 @@ func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry) []
 			continue
 		}
 		i := item{dir.Join(e.Name), e.Name, e.Type == safefile.Directory}
-		if t.guard.judge(i.path, i.name, i.dir) == reachable && (o == nil || !o.leavesOut(l, i.path, i.name, i.dir)) {
+		if t.guard.judge(i.path, i.name) == reachable && (o == nil || !o.leavesOut(l, i.path, i.name, i.dir)) {
 			list = append(list, i)
 		}
 	}
