@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -461,6 +462,33 @@ func TestApprovalSeesTheSameTwice(t *testing.T) {
 	_, err = c.Run(context.Background())
 	must(t, err)
 	w.holds("f", "two?")
+}
+
+// TestApprovalShowsTheDifference: what the owner is asked about shows what goes and what comes,
+// also of a stored plan and of a rollback.
+func TestApprovalShowsTheDifference(t *testing.T) {
+	w := newWorld(t)
+	w.asks = true
+	w.write("f", "one\nsame\n")
+	plan := w.plan([]obj{{"op": "replace_file", "path": "f", "content": "two\nsame\n"}})
+	shows := func(name string, args obj, parts ...string) contract.Prepared {
+		t.Helper()
+		p, err := w.prepare(client, name, args)
+		must(t, err)
+		text := fmt.Sprintf("%+v", p.Preview)
+		for _, part := range append(parts, " same\n") {
+			if !strings.Contains(text, part) {
+				t.Errorf("the owner of %s is shown %s, without %q", name, text, part)
+			}
+		}
+		return p
+	}
+	p := shows("apply_changes", plan, "-one\n", "+two\n")
+	_, err := p.Run(context.Background())
+	must(t, err)
+	list, err := w.svc.History(context.Background(), 1)
+	must(t, err)
+	shows("rollback_changes", obj{"changesetId": list[0].ID, "idempotencyKey": "12345678"}, "-two\n", "+one\n")
 }
 
 // TestAnOrderlyEndLeavesNothingToDo: the next start writes nothing.
