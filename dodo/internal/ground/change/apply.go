@@ -259,7 +259,7 @@ func (w *work) addReplace(j *job, f *File) error {
 		}
 		return &conflictError{[]conflict{{Path: j.path, Reason: changedReason, expected: j.before, actual: hash}}}
 	}
-	f.before = data // of a stored plan it was not known
+	f.before = forDiff(data) // of a stored plan it was not known
 	j.mode = uint32(j.model.Info.Mode)
 	w.keep = append(w.keep, w.s.backups.pack(j.before, data))
 	return nil

@@ -435,6 +435,25 @@ func TestAnswersStayBounded(t *testing.T) {
 	}
 }
 
+// TestLargeInputs: a file of several MiB is written, edited and taken back (contract 023);
+// its difference is not shown.
+func TestLargeInputs(t *testing.T) {
+	w := newWorld(t)
+	text := lines(3<<20, 1)
+	w.write("f", text)
+	d := w.call("edit_file", obj{"path": "f", "edits": []obj{{"find": text[:60], "replace": "// new first line\n"}}})
+	if d.str("diff") != "" {
+		t.Errorf("a difference of %d bytes is shown", len(d.str("diff")))
+	}
+	w.holds("f", "// new first line\n"+text[60:])
+	w.call("rollback_changes", obj{"changesetId": d.str("changesetId"), "idempotencyKey": "12345678"})
+	w.holds("f", text)
+	d = w.call("delete_path", obj{"path": "f"})
+	w.call("rollback_changes", obj{"changesetId": d.str("changesetId"), "idempotencyKey": "12345678"})
+	w.holds("f", text)
+	w.clean()
+}
+
 func TestApprovalSeesTheSameTwice(t *testing.T) {
 	w := newWorld(t)
 	w.asks = true
