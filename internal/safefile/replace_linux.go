@@ -24,10 +24,50 @@ func (d *Dir) CreateLike(name string, data []byte, model *os.File) error {
 		return pathError("create", name, err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	if err = fillLike(f, data, model); err != nil {
-		f.Close()
+	if err = errors.Join(fillLike(f, data, model), f.Close()); err != nil {
 		unix.Unlinkat(d.fd, name, 0)
 		return pathError("create", name, err)
+	}
+	return nil
+}
+
+// CreateUnnamed makes a file in the directory that has no name, and flushes it to disk. It gets
+// the mode, owner and attributes of model, or without one exactly perm. [Dir.Name] gives it a
+// name; closed without one it is gone. A file system that has no such files gives
+// errors.ErrUnsupported.
+func (d *Dir) CreateUnnamed(data []byte, perm fs.FileMode, model *os.File) (*os.File, error) {
+	fd, err := open3(d.fd, ".", unix.O_WRONLY|unix.O_TMPFILE, 0o600)
+	if err == unix.EOPNOTSUPP || err == unix.EISDIR || err == unix.EINVAL {
+		err = errors.ErrUnsupported
+	}
+	if err != nil {
+		return nil, pathError("create", ".", err)
+	}
+	f := os.NewFile(uintptr(fd), "unnamed")
+	if model != nil {
+		err = fillLike(f, data, model)
+	} else {
+		err = fill(f, data, perm)
+	}
+	if err != nil {
+		f.Close()
+		return nil, pathError("create", ".", err)
+	}
+	return f, nil
+}
+
+// Name gives a file of [Dir.CreateUnnamed] a name, which nothing may have: else the error is
+// fs.ErrExist. Without /proc it gives errors.ErrUnsupported.
+func (d *Dir) Name(f *os.File, name string) error {
+	if !single(name) {
+		return pathError("link", name, ErrName)
+	}
+	err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(f.Fd())), d.fd, name, unix.AT_SYMLINK_FOLLOW)
+	if err == unix.ENOENT {
+		err = errors.ErrUnsupported
+	}
+	if err != nil {
+		return pathError("link", name, err)
 	}
 	return nil
 }
@@ -38,6 +78,17 @@ func open3(dir int, name string, flags int, perm uint32) (fd int, err error) {
 		return err
 	})
 	return fd, err
+}
+
+// fill writes a new file with exactly perm and flushes it.
+func fill(f *os.File, data []byte, perm fs.FileMode) error {
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Chmod(perm.Perm()); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 func fillLike(f *os.File, data []byte, model *os.File) error {
@@ -65,10 +116,7 @@ func fillLike(f *os.File, data []byte, model *os.File) error {
 	if err := copyAttributes(f, model); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return f.Close()
+	return f.Sync()
 }
 
 // copyAttributes leaves out what belongs to the system ("security.", "trusted.").

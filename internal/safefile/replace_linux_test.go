@@ -110,3 +110,37 @@ func TestUmask(t *testing.T) {
 		t.Errorf("the umask is %o", got)
 	}
 }
+
+// TestCreateUnnamed: a file without a name leaves nothing behind, and gets its name once.
+func TestCreateUnnamed(t *testing.T) {
+	dir := realTemp(t)
+	r, err := safefile.OpenRoot(dir, safefile.RefuseLinks)
+	must(t, err)
+	defer r.Close()
+	d, err := r.OpenDir(".")
+	must(t, err)
+	defer d.Close()
+	f, err := d.CreateUnnamed([]byte("text"), 0o640, nil)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("this file system has no files without a name")
+	}
+	must(t, err)
+	list, err := d.Entries()
+	must(t, err)
+	if len(list) != 0 {
+		t.Errorf("there are %v", list)
+	}
+	must(t, d.Name(f, "a"))
+	if err := d.Name(f, "a"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	must(t, f.Close())
+	in, err := d.Stat("a")
+	must(t, err)
+	if in.Mode != 0o640 || in.Size != 4 || in.Hard != 1 {
+		t.Errorf("made %+v", in)
+	}
+	if err := d.Name(nil, "a/b"); !errors.Is(err, safefile.ErrName) {
+		t.Errorf("a path: %v", err)
+	}
+}

@@ -10,6 +10,14 @@ import (
 // CreateLike answers NotSupported.
 func (d *Dir) CreateLike(name string, data []byte, model *os.File) error { return notSupported() }
 
+// CreateUnnamed answers NotSupported.
+func (d *Dir) CreateUnnamed(data []byte, perm fs.FileMode, model *os.File) (*os.File, error) {
+	return nil, notSupported()
+}
+
+// Name answers NotSupported.
+func (d *Dir) Name(f *os.File, name string) error { return notSupported() }
+
 // Lease gives none.
 func Lease(f *os.File) (held, writers bool) { return false, false }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/workspace"
@@ -97,12 +99,17 @@ type job struct {
 	at, to workspace.Path
 	body   []byte          // the new content
 	model  *workspace.File // of a Modify or a Delete: what is there
+	draft  *os.File        // what becomes the stage; nil when there is none
+	failed error           // why there is none
 }
 
 func (w *work) close() {
 	for _, j := range w.jobs {
 		if j.model != nil {
 			j.model.Close()
+		}
+		if j.draft != nil {
+			j.draft.Close()
 		}
 	}
 	for _, d := range w.dirs {
@@ -252,6 +259,7 @@ func (w *work) addReplace(j *job, f *File) error {
 		}
 		return &conflictError{[]conflict{{Path: j.path, Reason: changedReason, expected: j.before, actual: hash}}}
 	}
+	f.before = forDiff(data) // of a stored plan it was not known
 	j.mode = uint32(j.model.Info.Mode)
 	w.keep = append(w.keep, w.s.backups.pack(j.before, data))
 	return nil
@@ -379,6 +387,10 @@ func (w *work) make(ctx context.Context, swept []string) error {
 	}
 	err := s.at("begin")
 	if err == nil {
+		// Both wait for the disk, so they do it together. A draft has no name: whoever dies now
+		// leaves nothing.
+		drafted := w.draft()
+		defer drafted()
 		err = s.journal.begin(ctx, e, s.Epoch, func(ctx context.Context, c *sqlitedb.Conn) error {
 			for _, p := range w.keep {
 				if err := s.backups.keep(ctx, c, p); err != nil {
@@ -387,6 +399,7 @@ func (w *work) make(ctx context.Context, swept []string) error {
 			}
 			return nil
 		}, swept)
+		drafted()
 	}
 	if err != nil {
 		return err // nothing was touched
@@ -404,6 +417,29 @@ func (w *work) make(ctx context.Context, swept []string) error {
 	_ = s.at("committed") // only a crash can come here
 	w.sweep()
 	return nil
+}
+
+// draftsAtOnce is how many new contents are written at a time: the disk takes several for little
+// more than one.
+const draftsAtOnce = 4
+
+// draft begins to write the new contents whose directories are there. wait returns when that
+// is done; it may be called again.
+func (w *work) draft() (wait func()) {
+	var group sync.WaitGroup
+	slots := make(chan struct{}, draftsAtOnce)
+	for _, j := range w.jobs {
+		d := w.dirs[j.at.Parent().String()]
+		if d == nil || j.action != Create && j.action != Modify {
+			continue
+		}
+		group.Go(func() {
+			slots <- struct{}{}
+			j.draft, j.failed = d.Draft(j.body, fs.FileMode(j.mode), j.model)
+			<-slots
+		})
+	}
+	return group.Wait
 }
 
 // effect changes the files.
@@ -469,6 +505,17 @@ func (w *work) stage(j *job) error {
 	d, err := w.open(j.at)
 	if err != nil {
 		return err
+	}
+	if j.failed != nil && !errors.Is(j.failed, errors.ErrUnsupported) {
+		return j.failed
+	}
+	if j.draft != nil {
+		err := d.NameStage(j.draft, j.stage)
+		err = errors.Join(err, j.draft.Close()) // open for writing it would look like another program's
+		j.draft = nil
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
 	}
 	return d.WriteStage(j.stage, j.body, fs.FileMode(j.mode), j.model)
 }

@@ -102,10 +102,7 @@ func (j *journal) begin(ctx context.Context, e *entry, epoch string, keep func(c
 func (j *journal) commit(ctx context.Context, e *entry) error {
 	now := j.now()
 	err := j.store.Write(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		if err := setStatus(ctx, c, e.ID, Committed, ""); err != nil {
-			return err
-		}
-		if _, err := c.Exec(ctx, "UPDATE changesets SET ended = ? WHERE id = ?", now.UnixMilli(), e.ID); err != nil {
+		if _, err := c.Exec(ctx, "UPDATE changesets SET status = ?, error = NULL, ended = ? WHERE id = ?", string(Committed), now.UnixMilli(), e.ID); err != nil {
 			return err
 		}
 		if _, err := c.Exec(ctx, "UPDATE plans SET used = ? WHERE id = ?", now.UnixMilli(), e.PlanID); err != nil {
@@ -190,6 +187,11 @@ func scanEntry(scan func(...any) error) (*entry, error) {
 }
 
 func (j *journal) entries(ctx context.Context, where string, args ...any) ([]*entry, error) {
+	return j.entriesBut(ctx, func(string) bool { return false }, where, args...)
+}
+
+// entriesBut reads no steps of the changesets that bare names.
+func (j *journal) entriesBut(ctx context.Context, bare func(id string) bool, where string, args ...any) ([]*entry, error) {
 	var list []*entry
 	err := j.store.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
 		rows, err := c.Query(ctx, "SELECT "+entryColumns+" FROM changesets WHERE "+where, args...)
@@ -208,6 +210,9 @@ func (j *journal) entries(ctx context.Context, where string, args ...any) ([]*en
 			return err
 		}
 		for _, e := range list {
+			if bare(e.ID) {
+				continue
+			}
 			if e.steps, err = steps(ctx, c, e.ID); err != nil {
 				return err
 			}
@@ -242,8 +247,9 @@ func steps(ctx context.Context, c *sqlitedb.Conn, id string) ([]step, error) {
 
 // loose are the changes that whoever has the turn must look at first: those of processes
 // that died on the way, those that wait for the owner, and those whose stages may be left.
-func (j *journal) loose(ctx context.Context) ([]*entry, error) {
-	return j.entries(ctx, "workspace = ? AND (status IN ('committing', 'recovery_required') OR swept = 0) ORDER BY seq", j.workspace)
+// Those of which the caller knows that they are swept come without their steps.
+func (j *journal) loose(ctx context.Context, swept func(id string) bool) ([]*entry, error) {
+	return j.entriesBut(ctx, swept, "workspace = ? AND (status IN ('committing', 'recovery_required') OR swept = 0) ORDER BY seq", j.workspace)
 }
 
 // find returns a changeset of this workspace. An unknown one gives NOT_FOUND.

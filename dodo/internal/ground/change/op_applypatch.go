@@ -95,7 +95,7 @@ func (d *drafter) patch(f *edit.FilePatch) error {
 	}
 	file := modified(p, before, hash, after)
 	if f.Action == edit.Delete {
-		file = File{Action: Delete, Path: p.String(), BeforeHash: hash, BytesBefore: int64(len(before)), before: before}
+		file = File{Action: Delete, Path: p.String(), BeforeHash: hash, BytesBefore: int64(len(before)), before: forDiff(before)}
 	}
 	file.notes = notes
 	return d.add(file)

@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -434,6 +435,25 @@ func TestAnswersStayBounded(t *testing.T) {
 	}
 }
 
+// TestLargeInputs: a file of several MiB is written, edited and taken back (contract 023);
+// its difference is not shown.
+func TestLargeInputs(t *testing.T) {
+	w := newWorld(t)
+	text := lines(3<<20, 1)
+	w.write("f", text)
+	d := w.call("edit_file", obj{"path": "f", "edits": []obj{{"find": text[:60], "replace": "// new first line\n"}}})
+	if d.str("diff") != "" {
+		t.Errorf("a difference of %d bytes is shown", len(d.str("diff")))
+	}
+	w.holds("f", "// new first line\n"+text[60:])
+	w.call("rollback_changes", obj{"changesetId": d.str("changesetId"), "idempotencyKey": "12345678"})
+	w.holds("f", text)
+	d = w.call("delete_path", obj{"path": "f"})
+	w.call("rollback_changes", obj{"changesetId": d.str("changesetId"), "idempotencyKey": "12345678"})
+	w.holds("f", text)
+	w.clean()
+}
+
 func TestApprovalSeesTheSameTwice(t *testing.T) {
 	w := newWorld(t)
 	w.asks = true
@@ -461,6 +481,33 @@ func TestApprovalSeesTheSameTwice(t *testing.T) {
 	_, err = c.Run(context.Background())
 	must(t, err)
 	w.holds("f", "two?")
+}
+
+// TestApprovalShowsTheDifference: what the owner is asked about shows what goes and what comes,
+// also of a stored plan and of a rollback.
+func TestApprovalShowsTheDifference(t *testing.T) {
+	w := newWorld(t)
+	w.asks = true
+	w.write("f", "one\nsame\n")
+	plan := w.plan([]obj{{"op": "replace_file", "path": "f", "content": "two\nsame\n"}})
+	shows := func(name string, args obj, parts ...string) contract.Prepared {
+		t.Helper()
+		p, err := w.prepare(client, name, args)
+		must(t, err)
+		text := fmt.Sprintf("%+v", p.Preview)
+		for _, part := range append(parts, " same\n") {
+			if !strings.Contains(text, part) {
+				t.Errorf("the owner of %s is shown %s, without %q", name, text, part)
+			}
+		}
+		return p
+	}
+	p := shows("apply_changes", plan, "-one\n", "+two\n")
+	_, err := p.Run(context.Background())
+	must(t, err)
+	list, err := w.svc.History(context.Background(), 1)
+	must(t, err)
+	shows("rollback_changes", obj{"changesetId": list[0].ID, "idempotencyKey": "12345678"}, "-two\n", "+one\n")
 }
 
 // TestAnOrderlyEndLeavesNothingToDo: the next start writes nothing.

@@ -196,7 +196,7 @@ func (d *drafter) over(p workspace.Path, before []byte, hash, content string) er
 func modified(p workspace.Path, before []byte, hash string, after []byte) File {
 	return File{
 		Action: Modify, Path: p.String(), BeforeHash: hash, AfterHash: contract.Hash(after),
-		BytesBefore: int64(len(before)), BytesAfter: int64(len(after)), before: before, after: after,
+		BytesBefore: int64(len(before)), BytesAfter: int64(len(after)), before: forDiff(before), after: after,
 	}
 }
 
@@ -256,7 +256,7 @@ func (d *drafter) remove(path, expected string) error {
 	if err != nil {
 		return err
 	}
-	return d.add(File{Action: Delete, Path: p.String(), BeforeHash: hash, BytesBefore: int64(len(before)), before: before})
+	return d.add(File{Action: Delete, Path: p.String(), BeforeHash: hash, BytesBefore: int64(len(before)), before: forDiff(before)})
 }
 
 // move plans another name for a file.

@@ -16,7 +16,7 @@ import (
 // start; every change does it too before it begins. What only the owner can decide is no
 // error here: it stands in the history as recovery_required.
 func (s *Service) Reconcile(ctx context.Context) error {
-	list, err := s.journal.loose(ctx)
+	list, err := s.journal.loose(ctx, s.isSwept)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 // settle looks at what is loose, in the turn. It fails with RECOVERY_REQUIRED while a change
 // waits for the owner, and returns the changes of which no stage is left.
 func (s *Service) settle(ctx context.Context) (swept []string, err error) {
-	list, err := s.journal.loose(ctx)
+	list, err := s.journal.loose(ctx, s.isSwept)
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,23 @@ func (s *Service) show(p *Plan) (files []shownFile, cut bool) {
 	return files, cut
 }
 
+// diffedMax is the size in bytes of both sides together above which no difference is shown
+// (contract 023).
+const diffedMax = 2 << 20
+
+// forDiff keeps what was there only while a difference can be shown.
+func forDiff(before []byte) []byte {
+	if len(before) > diffedMax {
+		return nil
+	}
+	return before
+}
+
 // diff shows what changes in a file, in what is left of the room.
 func (s *Service) diff(f File, room *int) (text string, cut bool) {
+	if f.Action != Move && f.BytesBefore+f.BytesAfter > diffedMax {
+		return "", true
+	}
 	before, after := f.before, f.after
 	switch f.Action {
 	case Create:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/internal/fault"
@@ -40,9 +41,37 @@ func (d *Dir) WriteStage(stage string, data []byte, mode fs.FileMode, model *Fil
 			}
 		}
 	}
+	return d.stageFault(err, model)
+}
+
+func (d *Dir) stageFault(err error, model *File) error {
 	if err != nil && model != nil && errors.Is(err, fs.ErrPermission) {
 		return fault.Wrap(contract.PathDenied, err, "the system does not let this user make a file with the owner and the attributes of the one that is there").
 			WithHint("the owner of the machine can change who the file belongs to").With("path", d.path.String())
+	}
+	return d.fault(d.path, err)
+}
+
+// Draft writes what becomes a stage, and flushes it, before it has a name: dropped it leaves
+// nothing. mode and model are as for [Dir.WriteStage]. A file system that has no files without
+// a name gives errors.ErrUnsupported.
+func (d *Dir) Draft(data []byte, mode fs.FileMode, model *File) (*os.File, error) {
+	var like *os.File
+	if model != nil {
+		like = model.File
+	}
+	f, err := d.d.CreateUnnamed(data, mode.Perm(), like)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, err
+	}
+	return f, d.stageFault(err, model)
+}
+
+// NameStage makes a draft a stage. errors.ErrUnsupported says that it cannot get a name here.
+func (d *Dir) NameStage(draft *os.File, stage string) error {
+	err := d.d.Name(draft, stage)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return err
 	}
 	return d.fault(d.path, err)
 }
