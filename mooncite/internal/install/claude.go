@@ -61,6 +61,6 @@ func (c *claude) add(ctx context.Context) error {
 	return c.change(ctx, "", append([]string{"mcp", "add", "--scope", "user", serverName, "--", c.places.Program()}, serveArgs...)...)
 }
 
-func (c *claude) remove(ctx context.Context) error {
+func (c *claude) remove(ctx context.Context, _ *record) error {
 	return c.change(ctx, "", "mcp", "remove", "--scope", "user", serverName)
 }

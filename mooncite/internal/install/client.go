@@ -38,33 +38,41 @@ type client interface {
 	name() string  // as results call it
 	title() string // as people do
 	probe(context.Context) Finding
+	announce(*record) // notes what add is about to make
 	add(context.Context) error
-	remove(context.Context) error
+	remove(context.Context, *record) error
+	resume(context.Context, *record) error // ends what a killed add or remove left half done
 }
 
 // clients are all four, in the order in which they are registered.
-func (p Places) clients(env map[string]string) []client {
+func (p Places) clients(env map[string]string, progress func(string)) []client {
 	run := commands{env}
 	return []client{
-		&pi{base{run, p, "pi", "Pi", "pi", "MOONCITE_PI_COMMAND"}},
-		&omp{base{run, p, "omp", "OMP", "omp", "MOONCITE_OMP_COMMAND"}},
-		&codex{base{run, p, "codex", "Codex", "codex", "MOONCITE_CODEX_COMMAND"}},
-		&claude{base{run, p, "claudeCode", "Claude Code", "claude", "MOONCITE_CLAUDE_COMMAND"}},
+		&pi{base{run, p, progress, piName, "Pi", "pi", "MOONCITE_PI_COMMAND"}},
+		&omp{base{run, p, progress, "omp", "OMP", "omp", "MOONCITE_OMP_COMMAND"}},
+		&codex{base{run, p, progress, "codex", "Codex", "codex", "MOONCITE_CODEX_COMMAND"}},
+		&claude{base{run, p, progress, "claudeCode", "Claude Code", "claude", "MOONCITE_CLAUDE_COMMAND"}},
 	}
 }
 
 // base is what the clients have in common.
 type base struct {
-	run     commands
-	places  Places
-	id      string
-	label   string
-	command string
-	env     string // of the override
+	run      commands
+	places   Places
+	progress func(string)
+	id       string
+	label    string
+	command  string
+	env      string // of the override
 }
 
 func (b *base) name() string  { return b.id }
 func (b *base) title() string { return b.label }
+
+func (b *base) announce(r *record) { r.add(b.id) }
+
+// resume has nothing to do for a client whose file is its own matter.
+func (b *base) resume(context.Context, *record) error { return nil }
 
 func (b *base) finding(s State, detail, remedy string) Finding {
 	return Finding{Client: b.id, State: s, Detail: evidence.Visible(detail), Remedy: evidence.Visible(remedy), title: b.label}

@@ -85,6 +85,20 @@ func TestTableAndAnotherWriter(t *testing.T) {
 	}
 }
 
+// Servers in an inline table, below which no table may stand, stay as Codex wrote them.
+func TestTableAndInlineTables(t *testing.T) {
+	for before, after := range map[string]string{
+		"model = \"a\"\nmcp_servers = {}\n":                         "model = \"a\"\n",
+		"mcp_servers = { other = { command = \"x\" } }\n":           "[mcp_servers ]\nother = { command = \"x\" }\n",
+		"\"mcp_servers\"={other={command=\"x\"}} # mine\n":          "[\"mcp_servers\"]\nother={command=\"x\"}\n",
+		"mcp_servers.other.command = \"x\"\nmodel = \"a\" # mine\n": "model = \"a\" # mine\n\n[mcp_servers.other]\ncommand = \"x\"\n",
+	} {
+		if got, ok := withTable([]byte(before), []byte(after+"\n"+ours)); ok {
+			t.Errorf("%q became %q", before, got)
+		}
+	}
+}
+
 func TestClaudeIsReadStrictly(t *testing.T) {
 	c := &claude{base{places: Places{Root: "/d"}}}
 	const good = "mooncite:\n  Scope: User config (available in all your projects)\n  Status: ok\n  Type: stdio\n  Command: /d/package/bin/mooncite\n  Args: serve\n  Environment:\n\nTo remove this server, run: x\n"
@@ -153,18 +167,26 @@ func TestPackageComesAndGoes(t *testing.T) {
 		{"{\"packages\": [ \"a\",\n   \"b\" ],\t\"x\": 1.0}\n\n", "{\"packages\": [ \"a\",\n   \"b\",\n   \"ours\" ],\t\"x\": 1.0}\n\n"},
 		{"{\"x\":{\"packages\":[1]},\"packages\":[{\"source\":\"a,[b\"}]}", "{\"x\":{\"packages\":[1]},\"packages\":[{\"source\":\"a,[b\"},\"ours\"]}"},
 		{"{\"packages\":[]}", "{\"packages\":[\"ours\"]}"},
+		{"{\"packages\": [ ]}", "{\"packages\": [\"ours\" ]}"},
+		// Without a list there is one for as long as it is needed.
+		{"{}", "{\"packages\": [\"ours\"]}"},
+		{"{\n}\n", "{\"packages\": [\"ours\"]\n}\n"},
+		{"{\r\n\t\"theme\":   \"dark\" ,\r\n\r\n\t\"x\": 1.0\r\n}\r\n", "{\r\n\t\"theme\":   \"dark\" ,\r\n\r\n\t\"x\": 1.0,\r\n\r\n\t\"packages\": [\"ours\"]\r\n}\r\n"},
+		{"{ \"x\":{\"packages\":[1]}}", "{ \"x\":{\"packages\":[1]}, \"packages\": [\"ours\"]}"},
 	} {
 		var meant map[string]any
 		if err := json.Unmarshal([]byte(c.before), &meant); err != nil {
 			t.Fatal(err)
 		}
-		without := indented(meant)
-		meant["packages"] = append(meant["packages"].([]any), "ours")
+		list, had := meant["packages"].([]any)
+		meant["packages"] = append([]any{}, list...)
+		without := indented(meant) // Pi leaves an empty list
+		meant["packages"] = append(list, "ours")
 		got, ok := withPackage([]byte(c.before), indented(meant), ours)
 		if !ok || string(got) != c.with {
 			t.Errorf("%q became %q", c.before, got)
 		}
-		if got, ok := withoutPackage([]byte(c.with), without, ours); !ok || string(got) != c.before {
+		if got, ok := withoutPackage([]byte(c.with), without, ours, !had); !ok || string(got) != c.before {
 			t.Errorf("%q came back as %q", c.before, got)
 		}
 		// What the client changed besides is its own matter.
@@ -173,14 +195,20 @@ func TestPackageComesAndGoes(t *testing.T) {
 			t.Errorf("a change was taken back: %q", got)
 		}
 	}
-	if got, ok := withoutPackage([]byte(`{"packages":["ours", "b" ]}`), []byte(`{"packages":["b"]}`), ours); !ok || string(got) != `{"packages":["b" ]}` {
-		t.Errorf("the first of two: %q", got)
+	for _, c := range []struct{ before, after, want string }{
+		{`{"packages":["ours", "b" ]}`, `{"packages":["b"]}`, `{"packages":["b" ]}`},
+		{`{"a":1, "packages": ["ours", "b"]}`, `{"a":1,"packages":["b"]}`, `{"a":1, "packages": ["b"]}`}, // the list is another's too by now
+		{`{"packages": ["ours"], "b": 2}`, `{"packages":[],"b":2}`, `{"b": 2}`},
+	} {
+		if got, ok := withoutPackage([]byte(c.before), []byte(c.after), ours, true); !ok || string(got) != c.want {
+			t.Errorf("%s became %s", c.before, got)
+		}
 	}
-	for _, bad := range []string{"", "[]", "{", `{"packages":{}}`, `{"packages":["a"`, `{"x":1}`, `{"packages":["a"],"packages":["b"]}`} {
+	for _, bad := range []string{"", "[]", "{", `{"packages":{}}`, `{"packages":null}`, `{"packages":["a"`, `{"packages":["a"]`, `{"x":1}`, `{"packages":["a"],"packages":["b"]}`} {
 		if got, ok := withPackage([]byte(bad), []byte(`{"packages":["ours"]}`), ours); ok {
 			t.Errorf("%q became %q", bad, got)
 		}
-		if got, ok := withoutPackage([]byte(bad), []byte(`{"packages":[]}`), ours); ok {
+		if got, ok := withoutPackage([]byte(bad), []byte(`{"packages":[]}`), ours, true); ok {
 			t.Errorf("%q became %q", bad, got)
 		}
 	}

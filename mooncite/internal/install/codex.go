@@ -49,13 +49,24 @@ func (c *codex) probe(ctx context.Context) Finding {
 }
 
 func (c *codex) add(ctx context.Context) error {
-	return tended(c.config(), func() error {
+	return c.config().change(ctx, func() error {
 		return c.change(ctx, "", append([]string{"mcp", "add", serverName, "--", c.places.Program()}, serveArgs...)...)
-	}, withTable)
+	})
 }
 
-func (c *codex) remove(ctx context.Context) error {
-	return tended(c.config(), func() error { return c.change(ctx, "", "mcp", "remove", serverName) }, withoutTable)
+func (c *codex) remove(ctx context.Context, _ *record) error {
+	return c.config().change(ctx, func() error { return c.change(ctx, "", "mcp", "remove", serverName) })
 }
 
-func (c *codex) config() string { return filepath.Join(c.dir("CODEX_HOME", ".codex"), codexConfig) }
+func (c *codex) resume(ctx context.Context, _ *record) error { return c.config().resume(ctx) }
+
+// config is config.toml. There is no reader of TOML here, so Codex itself is asked whether
+// it still reads what was put in order.
+func (c *codex) config() tended {
+	return tended{&c.base, filepath.Join(c.dir("CODEX_HOME", ".codex"), codexConfig), func(before, after []byte) ([]byte, bool) {
+		if want, ok := withTable(before, after); ok {
+			return want, true
+		}
+		return withoutTable(before, after)
+	}, c.probe}
+}

@@ -823,3 +823,23 @@ func (w *world) registeredCanStart() {
 		w.t.Errorf("a client is registered and its program is not there: %v", err)
 	}
 }
+
+// A file that Codex does not read as it read its own stays as Codex wrote it.
+func TestCodexIsAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	real, err := filepath.Abs("testdata/clients/codex")
+	must(t, err)
+	strict, config := w.Path("strict"), w.Path(".codex/config.toml")
+	testenv.Executable(t, strict, []byte(`#!/bin/sh
+if [ "$2" = get ] && grep -q "as I like it" '`+config+`' && grep -q '^\[mcp_servers.mooncite' '`+config+`'; then
+	echo "Error: cannot extend value" >&2; exit 1
+fi
+exec '`+real+`' "$@"
+`))
+	w.Set("MOONCITE_CODEX_COMMAND", strict)
+	w.ok("install", "1.0.0", install.Installed)
+	w.whole("1.0.0")
+	if data, err := os.ReadFile(config); err != nil || strings.Contains(string(data), "as I like it") {
+		t.Errorf("%v\n%s", err, data)
+	}
+}

@@ -77,7 +77,7 @@ func (c *omp) add(ctx context.Context) error {
 // remove also works where OMP is a program by itself: it calls bun to take the plugin out
 // of a list of dependencies, in which a linked one never is. Where there is no bun, one
 // that does nothing stands in for it.
-func (c *omp) remove(ctx context.Context) error {
+func (c *omp) remove(ctx context.Context, _ *record) error {
 	args := []string{"plugin", "uninstall", PluginName}
 	if _, err := c.run.find("bun", ""); err == nil {
 		return c.change(ctx, "", args...)

@@ -109,17 +109,33 @@ func (c *pi) read(name string, v any) error {
 	return json.Unmarshal(data, v)
 }
 
+// announce also notes whether the list of packages will be ours, to go with the last.
+func (c *pi) announce(r *record) {
+	r.add(piName)
+	data, err := os.ReadFile(c.settings(nil).path)
+	s, ok := parseSettings(data)
+	r.PiList = err == nil && ok && s.list < 0
+}
+
 func (c *pi) add(ctx context.Context) error {
-	return tended(c.settings(), func() error { return c.change(ctx, "", "install", c.places.Package()) },
-		func(before, after []byte) ([]byte, bool) { return withPackage(before, after, c.ours) })
+	return c.settings(nil).change(ctx, func() error { return c.change(ctx, "", "install", c.places.Package()) })
 }
 
-func (c *pi) remove(ctx context.Context) error {
-	return tended(c.settings(), func() error { return c.change(ctx, "", "remove", c.places.Package()) },
-		func(before, after []byte) ([]byte, bool) { return withoutPackage(before, after, c.ours) })
+func (c *pi) remove(ctx context.Context, r *record) error {
+	return c.settings(r).change(ctx, func() error { return c.change(ctx, "", "remove", c.places.Package()) })
 }
 
-func (c *pi) settings() string { return filepath.Join(c.agentDir(), piSettings) }
+func (c *pi) resume(ctx context.Context, r *record) error { return c.settings(r).resume(ctx) }
+
+// settings is settings.json. r is only asked whether the list of packages is ours.
+func (c *pi) settings(r *record) tended {
+	return tended{&c.base, filepath.Join(c.agentDir(), piSettings), func(before, after []byte) ([]byte, bool) {
+		if want, ok := withPackage(before, after, c.ours); ok {
+			return want, true
+		}
+		return withoutPackage(before, after, c.ours, r != nil && r.PiList)
+	}, nil}
+}
 
 // ours reports whether an entry of the packages is the installed one.
 func (c *pi) ours(raw []byte) bool { return c.resolved(packageSource(raw)) == c.places.Package() }

@@ -17,7 +17,7 @@ import (
 // Disable takes the registrations out of the clients; the installation stays. A client
 // that has one of ours and does not answer, or has changed it, is refused.
 func (i *Installer) Disable(ctx context.Context) (Result, error) {
-	return i.withRecord(func(dir *safefile.Root, rec *record) (Result, error) {
+	return i.withRecord(ctx, func(dir *safefile.Root, rec *record) (Result, error) {
 		now, err := i.withdraw(ctx, dir, rec)
 		return Result{Outcome: Disabled, Version: rec.Package, Root: i.Places.Root, Registrations: now}, err
 	})
@@ -27,7 +27,7 @@ func (i *Installer) Disable(ctx context.Context) (Result, error) {
 // the index, the settings, every history, and a registration or a command of the same name
 // that is not ours.
 func (i *Installer) Uninstall(ctx context.Context) (Result, error) {
-	return i.withRecord(func(dir *safefile.Root, rec *record) (Result, error) {
+	return i.withRecord(ctx, func(dir *safefile.Root, rec *record) (Result, error) {
 		now, err := i.withdraw(ctx, dir, rec)
 		if err != nil {
 			return Result{}, err
@@ -50,7 +50,7 @@ func (i *Installer) Uninstall(ctx context.Context) (Result, error) {
 }
 
 // withRecord runs a change of an installation that is there and in order.
-func (i *Installer) withRecord(do func(*safefile.Root, *record) (Result, error)) (Result, error) {
+func (i *Installer) withRecord(ctx context.Context, do func(*safefile.Root, *record) (Result, error)) (Result, error) {
 	dir, held, err := i.hold()
 	if errors.Is(err, fs.ErrNotExist) {
 		return Result{Outcome: NotInstalled, Root: i.Places.Root, Registrations: []Finding{}}, nil
@@ -65,6 +65,9 @@ func (i *Installer) withRecord(do func(*safefile.Root, *record) (Result, error))
 		return Result{}, err
 	}
 	if err := sweep(dir); err != nil {
+		return Result{}, err
+	}
+	if err := i.resume(ctx, rec); err != nil {
 		return Result{}, err
 	}
 	if _, err := inspect(dir, rec); err != nil {
@@ -112,7 +115,7 @@ func (i *Installer) withdraw(ctx context.Context, dir *safefile.Root, rec *recor
 	}
 	for n, c := range slices.Backward(i.clients) {
 		if now[n].State == Exact {
-			if err := c.remove(ctx); err != nil {
+			if err := c.remove(ctx, rec); err != nil {
 				return nil, err
 			}
 			i.o.Progress(c.title() + " is taken out")
@@ -158,7 +161,7 @@ func (p Places) vacate(dir *safefile.Root) error {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type == safefile.Regular && (e.Name == recordName || leftover(e.Name)) {
+		if e.Type == safefile.Regular && (e.Name == recordName || savedFile(e.Name) || leftover(e.Name)) {
 			names = append(names, e.Name)
 		}
 	}
