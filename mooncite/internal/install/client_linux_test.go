@@ -121,6 +121,12 @@ func TestClaudeIsReadStrictly(t *testing.T) {
 			t.Errorf("taken for exact:\n%s", text)
 		}
 	}
+	for scope, want := range map[string]string{"User": "-s user", "Local": "-s local", "Project": "-s project"} {
+		c := &claude{base{run: commands{map[string]string{"PATH": "/usr/bin:/bin", "CLAUDE": script(t, "printf 'mooncite:\\n  Scope: "+scope+" config (shared)\\n  Type: http\\n'")}}, env: "CLAUDE"}}
+		if f := c.probe(t.Context()); f.State != Conflict || !strings.Contains(f.Remedy, "`claude mcp remove "+want+" mooncite`") {
+			t.Errorf("%+v", f)
+		}
+	}
 	for text, missing := range map[string]bool{
 		"No MCP server named \"mooncite\". Configured servers: other": true,
 		"No MCP server found with name: mooncite":                     true,
@@ -142,6 +148,21 @@ func TestPackagesOfPi(t *testing.T) {
 	} {
 		if namesUs(source) != ours {
 			t.Errorf("%q is of our name: %t", source, !ours)
+		}
+	}
+}
+
+// What an entry of ours picks from the package.
+func TestEntryOfPiThatLeavesOut(t *testing.T) {
+	for entry, off := range map[string]bool{
+		`"../x"`: false, `{"source":"../x"}`: false, `{"source":"../x","skills":[]}`: false, `{"source":"../x","extensions":null}`: false,
+		`{"source":"../x","extensions":["pi/mooncite.ts"]}`: false, `{"source":"../x","extensions":["+pi/mooncite.ts"]}`: false,
+		`{"source":"../x","extensions":["./pi/*.ts"]}`: false, `{"source":"../x","extensions":["!other.ts"]}`: false,
+		`{"source":"../x","extensions":[]}`: true, `{"source":"../x","extensions":["-pi/mooncite.ts"]}`: true,
+		`{"source":"../x","extensions":["other.ts"]}`: true, `{"source":"../x","extensions":["pi/*","!pi/mooncite.ts"]}`: true,
+	} {
+		if leavesOut([]byte(entry)) != off {
+			t.Errorf("%s leaves the extension out: %t", entry, !off)
 		}
 	}
 }

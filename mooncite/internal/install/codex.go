@@ -3,9 +3,13 @@ package install
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // codex is Codex.
@@ -16,6 +20,7 @@ var codexMissing = regexp.MustCompile(`(?i)no mcp server named '?"?mooncite\b`)
 // codexServer is what `codex mcp get --json` says.
 type codexServer struct {
 	Name      string
+	Enabled   *bool // older ones do not say
 	Transport struct {
 		Type    string
 		Command string
@@ -41,6 +46,10 @@ func (c *codex) probe(ctx context.Context) Finding {
 		t := s.Transport
 		if s.Name == serverName && t.Type == "stdio" && t.Command == c.places.Program() && slices.Equal(t.Args, serveArgs) &&
 			len(t.Env) == 0 && len(t.EnvVars) == 0 && t.Cwd == nil {
+			if s.Enabled != nil && !*s.Enabled {
+				return c.switchedOff("Codex has mooncite switched off (enabled = false)",
+					"to have it again, take that line out of [mcp_servers."+serverName+"] in Codex's config.toml")
+			}
 			return c.finding(Exact, "", "")
 		}
 	}
@@ -69,4 +78,22 @@ func (c *codex) config() tended {
 		}
 		return withoutTable(before, after)
 	}, c.probe}
+}
+
+// left looks for the path of the program, which every entry of ours has.
+func (c *codex) left() (what, file string) {
+	file = c.config().path
+	data, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", ""
+	case err != nil:
+		return unread, file
+	}
+	for _, written := range []string{c.places.Program(), string(indented(c.places.Program()))} {
+		if written = strings.Trim(written, "\"\n"); strings.Contains(string(data), written) {
+			return "the table [mcp_servers." + serverName + "]", file
+		}
+	}
+	return "", ""
 }

@@ -158,7 +158,7 @@ func (i *Installer) lock() (*privdir.Held, error) {
 
 func refuseConflicts(found []Finding) error {
 	for _, f := range found {
-		if f.State == Conflict {
+		if f.State == Conflict && !f.off {
 			return fault.New(evidence.CodeClient, "%s", f.Detail).WithHint("%s", f.Remedy)
 		}
 	}
@@ -229,7 +229,7 @@ func (c *change) install(ctx context.Context) (Result, error) {
 	c.rec.Package, c.rec.Next = c.o.Version, ""
 	for _, f := range r.Registrations {
 		switch {
-		case f.State == Exact:
+		case f.removable():
 			c.rec.add(f.Client)
 		case f.State == Missing: // was taken out of a client that we had registered with
 			c.rec.drop(f.Client)
