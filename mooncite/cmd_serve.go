@@ -50,7 +50,7 @@ func (p *program) supervise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := engine.Prepare(places); err != nil {
+	if err := p.prepare(places); err != nil {
 		return err
 	}
 	if _, err := confine.Self(confine.Policy{Supervisor: true, Write: []string{places.StateDir}}); err != nil {

@@ -4,9 +4,13 @@ import (
 	"context"
 	"runtime/debug"
 
+	"localmcp/internal/fault"
 	"localmcp/internal/mcpserve"
 	"localmcp/internal/op"
+	"localmcp/internal/privdir"
 	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/install"
 	"localmcp/mooncite/internal/memory"
 	"localmcp/mooncite/internal/source"
 )
@@ -21,7 +25,7 @@ func (p *program) open(ctx context.Context, o engine.Options, keep ...int) (*eng
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := engine.Prepare(places); err != nil {
+	if err := p.prepare(places); err != nil {
 		return nil, nil, err
 	}
 	g, err := p.guard(places, true, keep...)
@@ -31,6 +35,17 @@ func (p *program) open(ctx context.Context, o engine.Options, keep ...int) (*eng
 	o.Prepared, o.Confinement = true, g.report()
 	e, err := engine.Open(ctx, places, o)
 	return e, g, err
+}
+
+// prepare makes the state directory, or refuses one that cannot be used: another program's,
+// one inside a history, one that an uninstall would remove or that would hold the
+// installation.
+func (p *program) prepare(places source.Places) error {
+	if i, err := install.PlacesOf(p.env); err == nil && (below(places.StateDir, i.Root) || below(i.Root, places.StateDir)) {
+		return fault.Wrap(evidence.CodeState, &privdir.At{Path: places.StateDir}, "the state directory and the directory that mooncite is installed in lie inside one another").
+			WithHint("set MOONCITE_STATE_DIR to a directory of its own")
+	}
+	return engine.Prepare(places)
 }
 
 // ownState refuses a state directory that is there and is another program's.

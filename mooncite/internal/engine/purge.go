@@ -114,7 +114,7 @@ func purgeable(dir *safefile.Root) ([]string, error) {
 // a purge that was interrupted is ended by the next.
 func Purge(places source.Places) (PurgeOut, error) {
 	out := PurgeOut{Outcome: "purged", Dir: places.StateDir, Files: []string{}}
-	if o, inside := places.StateInside(); inside {
+	if o, inside := places.Inside(places.StateDir); inside {
 		return out, fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, from which nothing is removed", o).
 			WithHint("correct MOONCITE_STATE_DIR")
 	}
