@@ -154,7 +154,7 @@ func (e *Engine) Close() error {
 // claim makes the state directory and its marker. A directory that holds anything
 // else is another program's and stays as it is.
 func claim(path string) error {
-	dir, err := privdir.Create(path, "the state directory")
+	dir, err := privdir.Create(path, "the state directory", markerName)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (o PurgeOut) Text() string {
 // that mooncite did not make, is refused.
 func PlanPurge(places source.Places) (PurgePlan, error) {
 	p := PurgePlan{Dir: places.StateDir, Files: []string{}}
-	dir, err := privdir.Open(places.StateDir, "the state directory")
+	dir, err := privdir.Open(places.StateDir, "the state directory", markerName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -124,7 +124,7 @@ func Purge(places source.Places) (PurgeOut, error) {
 		}
 		return out, err
 	}
-	dir, err := privdir.Open(places.StateDir, "the state directory")
+	dir, err := privdir.Open(places.StateDir, "the state directory", markerName)
 	if err != nil {
 		return out, err
 	}
