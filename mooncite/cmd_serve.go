@@ -94,7 +94,7 @@ func (p *program) work(ctx context.Context, supervised bool) error {
 	if m != nil {
 		defer m.Close()
 	}
-	next, err := server(e, m, p.memoryOn, g.stale).ResumeStdio(ctx, state)
+	next, err := server(e, m, p.memoryOn, g).ResumeStdio(ctx, state)
 	if err != nil || next == nil {
 		return err
 	}

@@ -275,6 +275,23 @@ func TestLongMemoryAnswer(t *testing.T) {
 	if len(whole.Candidates) != 6 || len(whole.Candidates[0].Interpretation) < 5000 {
 		t.Errorf("the whole has %d candidates", len(whole.Candidates))
 	}
+	readable := func(uri string) bool {
+		return c.Call("resources/read", `{"uri":"`+uri+`"}`).Error == nil
+	}
+	// What is deleted, and what is switched off, is gone from there too.
+	id := out.Candidates[0].MemoryID
+	if r := memoryTool[memory.DeleteOut](c, memory.ToolDelete, fmt.Sprintf(`{"kind":"memory","memory_id":%q,"expected_revision":1,"expected_metadata_version":1}`, id)); r.Outcome != "deleted" {
+		t.Fatalf("%+v", r)
+	}
+	if readable(out.ResultDetail.FullResult.URI) {
+		t.Error("a deleted memory can still be read")
+	}
+	out = decode[memory.RecallOut](t, string(c.tool(memory.ToolRecall, `{"query":"lantern","limit":6}`).Data))
+	if uri := out.ResultDetail.FullResult.URI; !readable(uri) {
+		t.Error("a new answer cannot be read")
+	} else if w.must(0, "memory", "disable"); readable(uri) {
+		t.Error("learned memory is off and can still be read")
+	}
 }
 
 // A full disk is said to be one, loses no memory, and leaves evidence working.

@@ -57,8 +57,8 @@ func ownState(places source.Places) error {
 }
 
 // server shows an engine's tools over MCP, and those of learned memory when it is on:
-// they ask memoryOn at each call.
-func server(e *engine.Engine, m *memory.Store, memoryOn func() error, stale func() bool) *mcpserve.Server {
+// they ask memoryOn at each call. g watches the roots.
+func server(e *engine.Engine, m *memory.Store, memoryOn func() error, g *guard) *mcpserve.Server {
 	ops, instructions := e.Ops(), engine.Instructions
 	if m != nil {
 		ops, instructions = append(ops, m.Ops(memoryOn)...), instructions+"\n\n"+memory.Instructions
@@ -69,9 +69,9 @@ func server(e *engine.Engine, m *memory.Store, memoryOn func() error, stale func
 		Version:      version,
 		Instructions: instructions,
 		Set:          op.NewSet(ops...),
-		Artifacts:    mcpserve.Artifacts{Scheme: "mooncite-result", Kind: "mooncite_result_artifact"},
+		Artifacts:    mcpserve.Artifacts{Scheme: "mooncite-result", Kind: "mooncite_result_artifact", Basis: basis(g.places)},
 		Whole:        []string{"mooncite-pi"},
-		Stale:        stale,
+		Stale:        g.stale,
 	})
 }
 
