@@ -9,11 +9,12 @@ import (
 	"localmcp/mooncite/internal/evidence"
 )
 
-// Bounds of texts, in UTF-8 bytes. Schemas say the same numbers in characters, which
-// is what they can say.
+// Bounds of texts, in UTF-8 bytes. A schema can say the same numbers in characters only,
+// so that the descriptions say bytes. A query is kept nowhere: it has 2000 characters, as
+// its schema says, of up to four bytes.
 const (
 	maxInterpretation = 8192
-	maxQuery          = 2000
+	maxQuery          = 4 * 2000
 	maxNote           = 2048
 	maxReason         = 1024
 	maxName           = 80
@@ -41,7 +42,7 @@ func (f field) clean(s string) (string, error) {
 	case !utf8.ValidString(s):
 		return "", refuse("%s is not valid UTF-8", f.name)
 	case len(s) > f.max:
-		return "", refuse("%s has %d bytes, and at most %d are kept", f.name, len(s), f.max)
+		return "", refuse("%s has %d bytes, and at most %d are taken", f.name, len(s), f.max)
 	}
 	for _, r := range s {
 		if !evidence.IsControl(r) || f.lines && (r == '\n' || r == '\t') {

@@ -370,6 +370,40 @@ func TestLifecycle(t *testing.T) {
 }
 
 // A candidate is proposed, reviewed once, never installed.
+// Bounds count bytes, and the descriptions say so; a query's counts characters.
+func TestBoundsAreWhatIsSaid(t *testing.T) {
+	w := newWorld(t)
+	m := w.unanchored("潮汐")
+	long := func(n int) string { return strings.Repeat("潮", n/3+1) } // far fewer characters than bytes
+	for field, c := range map[string]struct {
+		max  int
+		args string
+	}{
+		"interpretation": {8192, `{"operation":"create","interpretation":"%s","scope":{"kind":"global"},"provenance":{"kind":"unanchored","basis_note":"x"}}`},
+		"basis_note":     {2048, `{"operation":"create","interpretation":"x","scope":{"kind":"global"},"provenance":{"kind":"unanchored","basis_note":"%s"}}`},
+		"context_note":   {2048, `{"operation":"create","interpretation":"x","scope":{"kind":"global"},"provenance":{"kind":"current_context","context_note":"%s"}}`},
+		"reason":         {1024, `{"operation":"create","interpretation":"x","scope":{"kind":"global"},"provenance":{"kind":"derived","parents":[{"memory_id":"` + m.MemoryID + `","revision":1,"relation":"refines","reason":"%s"}]}}`},
+		"name":           {80, `{"operation":"propose_skill_candidate","sources":[{"memory_id":"` + m.MemoryID + `","revision":1}],"artifact":{"name":"%s","description":"d","instructions":"i"}}`},
+		"description":    {2048, `{"operation":"propose_skill_candidate","sources":[{"memory_id":"` + m.MemoryID + `","revision":1}],"artifact":{"name":"n","description":"%s","instructions":"i"}}`},
+		"instructions":   {16384, `{"operation":"propose_skill_candidate","sources":[{"memory_id":"` + m.MemoryID + `","revision":1}],"artifact":{"name":"n","description":"d","instructions":"%s"}}`},
+	} {
+		said := fmt.Sprintf("at most %d", c.max)
+		w.refused(op.InvalidArgument, said, memory.ToolWrite, fmt.Sprintf(c.args, long(c.max)))
+		for _, o := range memory.Catalogue() {
+			if o.Spec().Name != memory.ToolWrite {
+				continue
+			}
+			_, after, found := strings.Cut(string(o.InputSchema()), `"`+field+`":{"type":"string"`)
+			doc, _, _ := strings.Cut(after, "}")
+			if !found || !strings.Contains(strings.ToLower(doc), said+" bytes") {
+				t.Errorf("%s is described by %s", field, doc)
+			}
+		}
+	}
+	w.recall(fmt.Sprintf(`{"query":"潮汐 %s"}`, long(5000)))
+	w.refused(op.InvalidArgument, "2000 characters", memory.ToolRecall, fmt.Sprintf(`{"query":"%s"}`, long(6000)))
+}
+
 func TestSkillCandidates(t *testing.T) {
 	w := newWorld(t)
 	m := w.unanchored("A gannet dives.")
