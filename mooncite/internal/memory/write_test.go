@@ -124,6 +124,8 @@ func TestRefusedRequests(t *testing.T) {
 		`{"operation":"create","interpretation":" \n ",` + note + `}`:                                                                                                                                                                                    "interpretation is empty",
 		`{"operation":"create","interpretation":"a\u0000b",` + note + `}`:                                                                                                                                                                                "control character U+0000",
 		`{"operation":"create","interpretation":"a\u202eb",` + note + `}`:                                                                                                                                                                                "control character U+202E",
+		`{"operation":"create","interpretation":"\u200b\u3164 \u2800\ufe0f",` + note + `}`:                                                                                                                                                               "interpretation shows nothing",
+		`{"operation":"create","interpretation":"a` + "\U000e0041" + `",` + note + `}`:                                                                                                                                                                   "invisible character U+E0041",
 		`{"operation":"create","interpretation":"a\rb",` + note + `}`:                                                                                                                                                                                    "control character U+000D",
 		`{"operation":"create","interpretation":"` + strings.Repeat("é", 4097) + `",` + note + `}`:                                                                                                                                                       "has 8194 bytes",
 		`{"operation":"create","interpretation":"` + strings.Repeat("x", 8193) + `",` + note + `}`:                                                                                                                                                       "interpretation",
@@ -141,7 +143,7 @@ func TestRefusedRequests(t *testing.T) {
 		`{"query":"x","related_limit":9}`:               "related_limit",
 		`{"query":"x","project":"/srv/app"}`:            "project is not a project",
 		`{"query":"x","cursor":"zzz"}`:                  "cursor",
-		`{"query":"` + strings.Repeat("é", 1001) + `"}`: "query has 2002 bytes",
+		`{"query":"` + strings.Repeat("é", 2001) + `"}`: "2000 characters",
 	} {
 		w.refused(op.InvalidArgument, names, memory.ToolRecall, args)
 	}
