@@ -14,7 +14,7 @@ export FUZZTIME ?= 20s
 .PHONY: help build install demo test check fuzz golden bench-mooncite clean
 
 help:
-	@echo 'make demo            build, index the sample histories, recall and verify'
+	@echo 'make demo            build; recall and verify with mooncite, edit and take back with dodo'
 	@echo 'make test            everything that CI runs'
 	@echo 'make check           the quick part of it, before every commit'
 	@echo 'make build           the programs, into bin/'
@@ -37,7 +37,7 @@ install: build
 	done
 
 demo: build
-	@scripts/demo bin/mooncite
+	@scripts/demo bin/mooncite bin/dodo
 
 test:
 	@scripts/test

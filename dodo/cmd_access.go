@@ -9,6 +9,7 @@ import (
 
 	"localmcp/dodo/internal/config"
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
 )
@@ -77,13 +78,11 @@ func (p *program) setAccessMode(ctx context.Context, mode contract.AccessMode) e
 		return err
 	}
 	defer in.close(nil)
-	if mode == contract.AccessManaged {
-		if err := in.store.SetAccessMode(ctx, mode); err != nil {
-			return err
-		}
-	}
 	if _, err := config.Update(ctx, in.dir, func(c *config.Config) error {
 		c.AccessMode = mode
+		if mode == contract.AccessManaged {
+			return in.store.SetAccessMode(ctx, mode)
+		}
 		return nil
 	}); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (o accessOut) Text() string {
 }
 
 func (p *program) accessListCommand() *cobra.Command {
-	return p.accessChange("list", "List what clients were granted in a workspace", 0, func(context.Context, *installation, string, []string) error { return nil })
+	return p.accessChange("list", "List what clients were granted in a workspace", 0, nil)
 }
 
 func (p *program) accessSetCommand() *cobra.Command {
@@ -163,8 +162,8 @@ func (p *program) accessRemoveCommand() *cobra.Command {
 	})
 }
 
-// accessChange is a command that changes the grants of a workspace, if anything, and prints
-// them.
+// accessChange is a command that changes the grants of a workspace and prints them; do is nil
+// for one that only prints.
 func (p *program) accessChange(use, short string, args int, do func(context.Context, *installation, string, []string) error) *cobra.Command {
 	var asJSON bool
 	var root string
@@ -176,21 +175,29 @@ func (p *program) accessChange(use, short string, args int, do func(context.Cont
 			if err != nil {
 				return err
 			}
-			in, err := p.install(ctx)
+			open := p.existing
+			if do != nil {
+				open = p.install
+			}
+			in, err := open(ctx)
 			if err != nil {
 				return err
 			}
 			defer in.close(nil)
-			w, err := in.workspaceAt(ctx, at)
+			w, err := in.workspaceAt(ctx, at, do != nil)
 			if err != nil {
 				return err
 			}
-			if err := do(ctx, in, w.ID, args); err != nil {
-				return err
+			if do != nil {
+				if err := do(ctx, in, w.ID, args); err != nil {
+					return err
+				}
 			}
-			list, err := in.store.Clients(ctx, w.ID)
-			if err != nil {
-				return err
+			var list []state.ClientGrant
+			if !w.Created.IsZero() { // of a directory that was replaced nothing is left
+				if list, err = in.store.Clients(ctx, w.ID); err != nil {
+					return err
+				}
 			}
 			out := accessOut{Root: w.Root, WorkspaceID: w.ID, AccessMode: in.config.AccessMode}
 			for _, g := range list {

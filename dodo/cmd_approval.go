@@ -30,10 +30,40 @@ func (o pendingOut) Text() string {
 		fmt.Fprintf(&b, "%s  %s, asked by %s, until %s\n    %s\n    in %s\n", a.ID, line(a.Tool), line(a.Client), a.Expires.Local().Format("15:04:05"),
 			line(a.Summary), orDash(line(a.Root)))
 		if len(a.Preview) > 0 && string(a.Preview) != "null" {
-			b.WriteString(block(indented(a.Preview)))
+			b.WriteString(beginning(block(indented(a.Preview))))
 		}
 	}
 	b.WriteString("Answer with `dodo approve ID` or `dodo deny ID`.\n")
+	return b.String()
+}
+
+// How much of a preview is shown in words: lines, and characters of each.
+const (
+	previewLines = 200
+	previewWidth = 2000
+)
+
+// beginning cuts a long preview and says so.
+func beginning(s string) string {
+	var b strings.Builder
+	shown, more, cut := 0, 0, false
+	for l := range strings.Lines(s) {
+		if shown == previewLines {
+			more++
+			continue
+		}
+		shown++
+		if r := []rune(strings.TrimSuffix(l, "\n")); len(r) > previewWidth {
+			l, cut = string(r[:previewWidth])+" …\n", true
+		}
+		b.WriteString(l)
+	}
+	switch {
+	case more > 0:
+		fmt.Fprintf(&b, "    and %d more lines: `dodo pending --json` has all\n", more)
+	case cut:
+		b.WriteString("    with longer lines than are shown: `dodo pending --json` has all\n")
+	}
 	return b.String()
 }
 
@@ -59,6 +89,11 @@ func (p *program) pendingCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			in, err := p.existing(c.Context())
+			if err != nil {
+				return err
+			}
+			defer in.close(nil)
 			out := pendingOut{}
 			for _, l := range live {
 				var list []approvalOut
@@ -69,9 +104,15 @@ func (p *program) pendingCommand() *cobra.Command {
 					return err
 				}
 				for _, a := range list {
-					if a.Workspace == l.WorkspaceID {
-						a.Root = l.Root
+					full, err := in.store.Approval(c.Context(), a.Workspace, "", a.ID)
+					if err != nil {
+						return err
 					}
+					w, err := in.store.Workspace(c.Context(), a.Workspace)
+					if err != nil {
+						return err
+					}
+					a.Preview, a.Root = full.Detail, w.Root
 					out.Approvals = append(out.Approvals, a)
 				}
 			}

@@ -66,7 +66,7 @@ func (p *program) auditCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				w, err := in.workspaceAt(c.Context(), at)
+				w, err := in.workspaceAt(c.Context(), at, false)
 				if err != nil {
 					return err
 				}

@@ -192,13 +192,14 @@ func (p *program) limitsCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			var now config.Config
 			var err error
-			if profile == "" {
+			switch {
+			case profile == "":
 				now, err = p.settings()
-			} else {
+			case !new(contract.Limits).Apply(contract.Profile(profile)):
+				return fault.New(cli.Usage, "--profile must be standard or large")
+			default:
 				now, err = p.update(c.Context(), func(c *config.Config) error {
-					if !c.Limits.Apply(contract.Profile(profile)) {
-						return fault.New(cli.Usage, "--profile must be standard or large")
-					}
+					c.Limits.Apply(contract.Profile(profile))
 					return nil
 				})
 			}

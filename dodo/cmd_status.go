@@ -148,7 +148,7 @@ func stopAll(ctx context.Context, live []owner.Live, wait time.Duration) stopOut
 	all.Wait()
 	var out stopOut
 	for i, l := range live {
-		if errs[i] != nil && !errors.Is(errs[i], owner.Ended) {
+		if errs[i] != nil && !errors.Is(errs[i], owner.ErrEnded) {
 			out.Failed = append(out.Failed, failOut{l.PID, errs[i].Error()})
 			continue
 		}

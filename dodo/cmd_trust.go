@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/policy"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
 )
@@ -74,12 +75,16 @@ func (p *program) trust(ctx context.Context, flag string, t contract.Trust, set 
 	if err != nil {
 		return o, err
 	}
-	in, err := p.install(ctx)
+	open := p.existing // what only shows makes nothing
+	if set {
+		open = p.install
+	}
+	in, err := open(ctx)
 	if err != nil {
 		return o, err
 	}
 	defer in.close(nil)
-	w, err := in.workspaceAt(ctx, root)
+	w, err := in.workspaceAt(ctx, root, set)
 	if err != nil {
 		return o, err
 	}
@@ -87,11 +92,8 @@ func (p *program) trust(ctx context.Context, flag string, t contract.Trust, set 
 		if _, err := in.store.SetTrust(ctx, w.ID, t); err != nil {
 			return o, err
 		}
+		w.Trust = t
 	}
-	s, err := authority{store: in.store}.Standing(ctx, contract.LocalOwner(), w.ID)
-	if err != nil {
-		return o, err
-	}
-	now, err := in.store.Authority(ctx, w.ID, contract.LocalClient)
-	return trustOut{Root: w.Root, WorkspaceID: w.ID, Trust: now.Trust, Effective: s.Trust, AccessMode: now.AccessMode}, err
+	mode := in.config.AccessMode
+	return trustOut{Root: w.Root, WorkspaceID: w.ID, Trust: w.Trust, Effective: policy.Trust(w.Trust, mode, false), AccessMode: mode}, nil
 }

@@ -79,6 +79,11 @@ func (p *program) root() *cobra.Command {
 		p.limitsCommand(),
 		p.configCommand(),
 		p.projectCommand(),
+		p.connectCommand(),
+		p.doctorCommand(),
+		p.changesCommand(),
+		p.rollbackCommand(),
+		p.recoverCommand(),
 		p.versionCommand(),
 	)
 	return root

@@ -54,24 +54,26 @@ func (p *program) rootOf(flag string) (string, error) {
 	return p.cwd, nil
 }
 
-// workspaceAt is the workspace of a root, which need not have been opened before. The
-// directory's identity is held as it is when a server opens it.
-func (in *installation) workspaceAt(ctx context.Context, root string) (state.Workspace, error) {
+// workspaceAt is the workspace of a root, which need not have been opened before: then it is
+// as the next start would make it. When something is to be kept for it, it is noted.
+func (in *installation) workspaceAt(ctx context.Context, root string, note bool) (w state.Workspace, err error) {
 	tree, err := workspace.Open(root, workspace.Options{Hidden: []string{in.dir}, Home: in.home, AllowUnsafe: true})
 	if err != nil {
-		return state.Workspace{}, err
-	}
-	defer tree.Close()
-	id := tree.Identity()
-	w, err := in.store.Workspace(ctx, in.store.WorkspaceID(tree.Root()))
-	if err == nil && w.Dev == id.Dev && w.Ino == id.Ino {
-		return w, nil
-	}
-	if err != nil && !errors.Is(err, contract.NotFound) {
 		return w, err
 	}
-	w, _, err = in.store.OpenWorkspace(ctx, tree.Root(), id.Dev, id.Ino, contract.NewID(contract.PrefixBoot, 16))
-	return w, err
+	defer tree.Close()
+	dir, id := tree.Identity(), in.store.WorkspaceID(tree.Root())
+	w, err = in.store.Workspace(ctx, id)
+	switch {
+	case err == nil && w.Dev == dir.Dev && w.Ino == dir.Ino:
+		return w, nil
+	case err != nil && !errors.Is(err, contract.NotFound):
+		return w, err
+	case note:
+		w, _, err = in.store.OpenWorkspace(ctx, tree.Root(), dir.Dev, dir.Ino, contract.NewID(contract.PrefixBoot, 16))
+		return w, err
+	}
+	return state.Workspace{ID: id, Root: tree.Root(), Dev: dir.Dev, Ino: dir.Ino, Trust: contract.TrustInspect}, nil
 }
 
 // servers are the running ones, or those of one root, and the sockets that did not answer.

@@ -12,7 +12,9 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/dodo/internal/gate"
+	"localmcp/dodo/internal/ground/change"
 	"localmcp/dodo/internal/ground/policy"
+	"localmcp/dodo/internal/ground/search"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/dodo/internal/host"
@@ -128,20 +130,9 @@ func (s *served) keepHouse(ctx context.Context) {
 
 // open opens a root as a workspace with all its services.
 func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*host.Runtime, error) {
-	o := workspace.Options{
-		Hidden: []string{s.dir}, SecretDeny: s.config.SecretDeny, SecretAllow: s.config.SecretAllow,
-		AllowUnsafe: unsafe, Home: s.home, MaxFile: int64(s.config.Limits.ReadFileBytes),
-	}
-	tree, err := workspace.Open(root, o)
+	tree, note, err := s.tree(root, unsafe)
 	if err != nil {
 		return nil, err
-	}
-	hints, note := s.hints(tree)
-	if o.Exclude = hints.Exclude; len(o.Exclude) > 0 {
-		_ = tree.Close()
-		if tree, err = workspace.Open(root, o); err != nil {
-			return nil, err
-		}
 	}
 	id, epoch := s.store.WorkspaceID(tree.Root()), contract.NewID(contract.PrefixBoot, 16)
 	dir := tree.Identity()
@@ -152,22 +143,58 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 	if replaced {
 		s.log.Warn("the directory is not the one it was: saved trust and clients' access were reset", "workspace", id)
 	}
+	finder := search.New(search.Config{Tree: tree, Workspace: id, Epoch: epoch, Limits: s.config.Limits, Projects: s, Now: time.Now})
+	changes, err := change.New(change.Config{
+		Tree: tree, State: s.store, WorkspaceID: id, Epoch: epoch, Limits: s.config.Limits, Find: finder,
+		Asks: func(ctx context.Context, p contract.Principal) (bool, error) {
+			st, err := s.rules().Standing(ctx, p, id)
+			return policy.Decide(contract.ClassMutate, st.Trust) == policy.Ask, err
+		},
+	})
+	if err != nil {
+		return nil, closing(tree, err)
+	}
+	if err := changes.Reconcile(ctx); err != nil {
+		s.log.Warn("what an earlier process left could not be looked at", "workspace", id, "cause", err)
+	}
 	services := services{
-		files: workspace.NewService(tree, s.config.Limits, s),
-		notes: notes.New(s.store, id),
+		files:  workspace.NewService(tree, s.config.Limits, s),
+		search: finder,
+		change: changes,
+		notes:  notes.New(s.store, id),
 		overview: overview.New(overview.Config{
 			Tree: tree, Store: s.store, Workspace: id, Epoch: epoch, Limits: s.limits, View: s, Projects: s.projects,
 			Standing: func(ctx context.Context) (contract.Trust, contract.AccessMode, error) {
 				return s.rules().standing(ctx, id)
 			},
-			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: "builtin", Note: note,
+			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note,
 		}),
 	}
-	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: tree.Close}, nil
+	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: func() error {
+		return errors.Join(changes.Close(), tree.Close())
+	}}, nil
+}
+
+// tree opens a root with the owner's rules and what the repository excludes. note says why
+// its hints are not used.
+func (in *installation) tree(root string, unsafe bool) (tree *workspace.Tree, note string, err error) {
+	o := workspace.Options{
+		Hidden: []string{in.dir}, SecretDeny: in.config.SecretDeny, SecretAllow: in.config.SecretAllow,
+		AllowUnsafe: unsafe, Home: in.home, MaxFile: int64(in.config.Limits.ReadFileBytes),
+	}
+	if tree, err = workspace.Open(root, o); err != nil {
+		return nil, "", err
+	}
+	hints, note := hints(tree)
+	if o.Exclude = hints.Exclude; len(o.Exclude) > 0 {
+		_ = tree.Close()
+		tree, err = workspace.Open(root, o)
+	}
+	return tree, note, err
 }
 
 // hints reads what the repository says about itself. note says why it is not used.
-func (s *served) hints(tree *workspace.Tree) (h config.Hints, note string) {
+func hints(tree *workspace.Tree) (h config.Hints, note string) {
 	p, err := workspace.ParsePath(config.HintsName)
 	if err != nil {
 		return h, ""
@@ -212,13 +239,15 @@ func (s *served) projects(ctx context.Context, p contract.Principal) ([]overview
 // services are everything that has operations, of one workspace.
 type services struct {
 	files    *workspace.Service
+	search   *search.Service
+	change   *change.Service
 	notes    *notes.Service
 	overview *overview.Service
 }
 
 // catalogue are the operations of the catalogue that exist. Nil services show theirs too.
 func (s services) catalogue() []contract.Op {
-	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.notes.Ops()))
+	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.search.Ops(), s.change.Ops(), s.notes.Ops()))
 }
 
 // operations are those, and dodo_discover over them.

@@ -51,9 +51,11 @@ type approvalOut struct {
 	Expires   time.Time            `json:"expiresAt"`
 }
 
+// shownApproval leaves the preview out: it may be longer than a message. Who shows it reads
+// it from the state.
 func shownApproval(a state.Approval) approvalOut {
 	return approvalOut{
-		ID: a.ID, Workspace: a.Workspace, Client: a.Principal, Tool: a.Tool, Summary: a.Summary, Preview: a.Detail,
+		ID: a.ID, Workspace: a.Workspace, Client: a.Principal, Tool: a.Tool, Summary: a.Summary,
 		Status: a.Status, Created: a.Created, Expires: a.Expires,
 	}
 }
@@ -97,19 +99,8 @@ func ownerCommands(store *state.Store) map[string]owner.Command {
 }
 
 // mirrorAccess brings the access mode of the configuration into the state, where every
-// running server looks. The file may change meanwhile: what it says last holds.
+// running server looks. The file cannot change meanwhile: a start must not widen what the
+// owner is just narrowing.
 func mirrorAccess(ctx context.Context, dir string, store *state.Store) error {
-	for {
-		c, err := config.Load(dir)
-		if err != nil {
-			return err
-		}
-		if err := store.SetAccessMode(ctx, c.AccessMode); err != nil {
-			return err
-		}
-		again, err := config.Load(dir)
-		if err != nil || again.AccessMode == c.AccessMode {
-			return err
-		}
-	}
+	return config.Hold(ctx, dir, func(c config.Config) error { return store.SetAccessMode(ctx, c.AccessMode) })
 }

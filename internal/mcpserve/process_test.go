@@ -1,8 +1,10 @@
 package mcpserve_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -359,7 +361,7 @@ func TestDeadParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	parent := exec.Command(sh, "-c", `exec 3<&0; "$@" <&3 & sleep 0.3; exit 0`, "sh", cmd[0], cmd[1])
+	parent := exec.Command(sh, "-c", `exec 3<&0; "$@" <&3 & wait`, "sh", cmd[0], cmd[1])
 	parent.Stdin = r
 	out, err := parent.StdoutPipe() // reaches EOF when the server is gone
 	if err != nil {
@@ -369,9 +371,19 @@ func TestDeadParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
+	lines := bufio.NewReader(out)
+	if _, err := w.WriteString("no message\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lines.ReadString('\n'); err != nil { // it serves
+		t.Fatal(err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	begin := time.Now()
 	done := make(chan struct{})
-	go func() { _, _ = new(bytes.Buffer).ReadFrom(out); close(done) }()
+	go func() { _, _ = lines.WriteTo(io.Discard); close(done) }()
 	select {
 	case <-done:
 		if d := time.Since(begin); d > 3*time.Second {

@@ -10,7 +10,7 @@ import (
 
 var (
 	toolName     = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
-	propertyName = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+	propertyName = regexp.MustCompile(`^[a-zA-Z0-9_]{1,64}$`)
 )
 
 // keywords that some client mishandles, wherever they stand.
@@ -32,7 +32,7 @@ func LintTools(t testing.TB, result json.RawMessage) {
 	if err := json.Unmarshal(result, &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Tools) == 0 || len(list.Tools) > 40 {
+	if len(list.Tools) == 0 || len(list.Tools) > 125 {
 		t.Errorf("%d tools", len(list.Tools))
 	}
 	for _, tool := range list.Tools {
@@ -88,7 +88,7 @@ func lint(v any, at string, input bool, bad func(where, what string)) {
 	properties, _ := s["properties"].(map[string]any)
 	for name, p := range properties {
 		if input && !propertyName.MatchString(name) {
-			bad(at+"."+name, "a property's name has only a-z, 0-9 and _")
+			bad(at+"."+name, "a property's name has only letters, digits and _")
 		}
 		lint(p, at+"."+name, input, bad)
 	}

@@ -3,7 +3,12 @@ package op
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"sync"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"localmcp/internal/fault"
 )
@@ -84,7 +89,8 @@ type Op struct {
 	out  json.RawMessage
 	bind func(Call) (Bound, error)
 
-	decode func(args json.RawMessage, into any) error
+	decode  func(args json.RawMessage, into any) error
+	answers func() (*jsonschema.Resolved, error)
 }
 
 // plainName reports whether a name is made of a-z, 0-9 and _ only. It is no regular
@@ -113,10 +119,12 @@ func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context
 	}
 	in := inputShape(spec.Name, reflect.TypeFor[In]())
 	out := outputShape(spec.Name, reflect.TypeFor[Out]())
+	output := out.schema()
 	return Op{
-		spec: spec,
-		in:   in.schema(),
-		out:  out.schema(),
+		spec:    spec,
+		in:      in.schema(),
+		out:     output,
+		answers: compiled(output),
 		decode: func(args json.RawMessage, into any) error {
 			return decode(args, in, reflect.ValueOf(into).Elem())
 		},
@@ -147,7 +155,7 @@ func Raw(spec Spec, input, output json.RawMessage, handler func(context.Context,
 	if !plainName(spec.Name, 40) || spec.Title == "" || spec.Doc == "" {
 		panic("op: " + spec.Name + " needs a plain name, a title and a doc")
 	}
-	return Op{spec: spec, in: input, out: output, bind: func(c Call) (Bound, error) {
+	return Op{spec: spec, in: input, out: output, answers: compiled(output), bind: func(c Call) (Bound, error) {
 		return Bound{Run: func(ctx context.Context) (any, error) { return handler(ctx, c) }}, nil
 	}}
 }
@@ -155,6 +163,34 @@ func Raw(spec Spec, input, output json.RawMessage, handler func(context.Context,
 // Decode reads arguments into the operation's own input type, which into must point to,
 // and checks them as [Op.Bind] does.
 func (o Op) Decode(args json.RawMessage, into any) error { return o.decode(args, into) }
+
+// Fits reports how an answer's JSON, as [Encode] writes it, differs from what the output
+// schema says. What the Go types cannot get wrong (names, kinds) is held all the same.
+func (o Op) Fits(answer json.RawMessage) error {
+	resolved, err := o.answers()
+	if err != nil {
+		return fmt.Errorf("the output schema of %s: %w", o.spec.Name, err)
+	}
+	var v any
+	if err := jsonv2.Unmarshal(answer, &v); err != nil {
+		return fmt.Errorf("an answer of %s: %w", o.spec.Name, err)
+	}
+	if err := resolved.Validate(v); err != nil {
+		return fmt.Errorf("an answer of %s: %w", o.spec.Name, err)
+	}
+	return nil
+}
+
+// compiled makes a schema ready for checking, at its first use.
+func compiled(raw json.RawMessage) func() (*jsonschema.Resolved, error) {
+	return sync.OnceValues(func() (*jsonschema.Resolved, error) {
+		var s jsonschema.Schema
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, err
+		}
+		return s.Resolve(nil)
+	})
+}
 
 // Spec returns what the operation is.
 func (o Op) Spec() Spec { return o.spec }

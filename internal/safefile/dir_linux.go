@@ -13,7 +13,10 @@ import (
 // Dir is a directory open for listing and changing. Everything in it is reached by one
 // name, never by a path, so no link on a way can be followed. It is safe for use by several
 // goroutines until Close, but for [Dir.Entries], which one goroutine at a time may call.
-type Dir struct{ fd int }
+type Dir struct {
+	fd     int
+	listed bool // the next listing must go back to the start
+}
 
 const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY
 
@@ -106,9 +109,12 @@ const (
 
 // Entries returns the names in the directory, in no order.
 func (d *Dir) Entries() ([]Entry, error) {
-	if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
-		return nil, pathError("readdir", ".", err)
+	if d.listed {
+		if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
+			return nil, pathError("readdir", ".", err)
+		}
 	}
+	d.listed = true
 	list, err := readEntries(d.fd)
 	if err != nil {
 		return nil, pathError("readdir", ".", err)

@@ -27,22 +27,20 @@ const (
 
 // Config is what the owner has set. Settings that later parts of dodo bring come with them.
 type Config struct {
-	Version          int                 `json:"version"`
-	AccessMode       contract.AccessMode `json:"accessMode"`
-	ToolSurface      string              `json:"toolSurface,omitzero"` // empty: what the transport has
-	SearchBackend    string              `json:"searchBackend"`
-	SecretDeny       []string            `json:"secretDeny"`
-	SecretAllow      []string            `json:"secretAllow"`
-	LogRetentionDays int                 `json:"logRetentionDays"`
-	StartupProjectID string              `json:"startupProjectId,omitzero"`
-	Limits           contract.Limits     `json:"limits"`
+	Version       int                 `json:"version"`
+	AccessMode    contract.AccessMode `json:"accessMode"`
+	ToolSurface   string              `json:"toolSurface,omitzero"` // empty: what the transport has
+	SearchBackend string              `json:"searchBackend"`
+	SecretDeny    []string            `json:"secretDeny"`
+	SecretAllow   []string            `json:"secretAllow"`
+	Limits        contract.Limits     `json:"limits"`
 }
 
 // Default is the configuration of a fresh installation.
 func Default() Config {
 	return Config{
 		Version: version, AccessMode: contract.AccessPersonal, SearchBackend: "auto",
-		SecretDeny: []string{}, SecretAllow: []string{}, LogRetentionDays: 7, Limits: contract.DefaultLimits(),
+		SecretDeny: []string{}, SecretAllow: []string{}, Limits: contract.DefaultLimits(),
 	}
 }
 

@@ -69,8 +69,6 @@ func TestParseIsStrict(t *testing.T) {
 		`{"version":1,"secretDeny":["a","b\u0000"]}`:         `pattern 2`,
 		`{"version":1,"secretDeny":[""]}`:                    `pattern 1`,
 		`{"version":1,"secretDeny":"*.pem"}`:                 `"secretDeny"`,
-		`{"version":1,"logRetentionDays":0}`:                 `"logRetentionDays"`,
-		`{"version":1,"startupProjectId":"x"}`:               `"startupProjectId"`,
 		`{"version":1,"accessMode":1}`:                       `"accessMode"`,
 		`{"version":1,"Version":1}`:                          `"Version"`,
 		`{"version":1,"version":1}`:                          `"version" twice`,
@@ -185,7 +183,7 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 	dir := place(t)
 	words := map[string][]string{
 		"accessMode": {"managed"}, "toolSurface": {"hybrid"}, "searchBackend": {"builtin"}, "secretDeny": {"*.key", "vault/"},
-		"secretAllow": {"example.pem"}, "logRetentionDays": {"30"}, "startupProjectId": {"prj_0123456789"},
+		"secretAllow": {"example.pem"},
 	}
 	for _, s := range config.Settings() {
 		w, ok := words[s.Name]

@@ -53,36 +53,52 @@ func Ensure(ctx context.Context, dir string) (Config, error) {
 
 // Update changes the configuration: f gets what the file says now. It writes nothing when f
 // fails or the result is out of bounds.
-func Update(ctx context.Context, dir string, f func(*Config) error) (Config, error) {
+func Update(ctx context.Context, dir string, f func(*Config) error) (c Config, err error) {
+	err = locked(ctx, dir, func(r *safefile.Root, now Config, before []byte) error {
+		if err := f(&now); err != nil {
+			return err
+		}
+		if err := now.check(); err != nil {
+			return err
+		}
+		c = now
+		after, err := now.encode()
+		if err != nil || before != nil && string(before) == string(after) {
+			return err
+		}
+		if err := r.WriteFileAtomic(FileName, after, 0o600); err != nil {
+			return fault.Wrap(contract.ResourceLimit, err, "the configuration cannot be written; the old one holds").
+				WithHint("look at the free space and the permissions of the installation directory")
+		}
+		return nil
+	})
+	if err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// Hold runs f with what the file says, and nobody changes the file until f returns.
+func Hold(ctx context.Context, dir string, f func(Config) error) error {
+	return locked(ctx, dir, func(_ *safefile.Root, now Config, _ []byte) error { return f(now) })
+}
+
+func locked(ctx context.Context, dir string, f func(r *safefile.Root, now Config, text []byte) error) error {
 	r, err := privdir.Create(dir, dirWhat)
 	if err != nil {
-		return Config{}, state.Fault(err)
+		return state.Fault(err)
 	}
 	defer r.Close()
 	held, err := privdir.Lock(ctx, filepath.Join(dir, lockName))
 	if err != nil {
-		return Config{}, state.Fault(err)
+		return state.Fault(err)
 	}
 	defer held.Unlock()
-	c, before, err := read(r)
+	c, text, err := read(r)
 	if err != nil {
-		return Config{}, err
+		return err
 	}
-	if err := f(&c); err != nil {
-		return Config{}, err
-	}
-	if err := c.check(); err != nil {
-		return Config{}, err
-	}
-	after, err := c.encode()
-	if err != nil || before != nil && string(before) == string(after) {
-		return c, err
-	}
-	if err := r.WriteFileAtomic(FileName, after, 0o600); err != nil {
-		return Config{}, fault.Wrap(contract.ResourceLimit, err, "the configuration cannot be written; the old one holds").
-			WithHint("look at the free space and the permissions of the installation directory")
-	}
-	return c, nil
+	return f(r, c, text)
 }
 
 // read is the configuration and the file's text, nil when there is none.

@@ -56,12 +56,10 @@ func Settings() []Setting {
 			func(c *Config) *string { return (*string)(&c.AccessMode) }, string(contract.AccessPersonal), string(contract.AccessManaged)),
 		word("toolSurface", "which tools clients see; empty: full over stdio, compact over HTTP",
 			func(c *Config) *string { return &c.ToolSurface }, "", "full", "compact", "hybrid"),
-		word("searchBackend", "whether search may use an installed ripgrep (auto) or never does (builtin)",
+		word("searchBackend", "what searches files; in this version both are dodo's own",
 			func(c *Config) *string { return &c.SearchBackend }, "auto", "builtin"),
 		patterns("secretDeny", "more names of files that are secret, as patterns", func(c *Config) *[]string { return &c.SecretDeny }, maxDeny),
 		patterns("secretAllow", "names of files that are not secret though they look it, as patterns", func(c *Config) *[]string { return &c.SecretAllow }, maxAllow),
-		number("logRetentionDays", "days that the server's own logs are kept", 1, 3650, func(c *Config) *int { return &c.LogRetentionDays }),
-		startupProject(),
 	}
 	var l contract.Limits
 	l.Each(func(f contract.LimitField) {
@@ -160,19 +158,6 @@ func patterns(name, doc string, at func(*Config) *[]string, most int) Setting {
 			return nil
 		},
 	}
-}
-
-func startupProject() Setting {
-	const name = "startupProjectId"
-	s := word(name, "the project that `dodo` serves when it is started without a root; empty: none", func(c *Config) *string { return &c.StartupProjectID })
-	s.Bounds = "the id of a project"
-	s.check = func(c *Config) error {
-		if c.StartupProjectID != "" && !contract.IsProjectID(c.StartupProjectID) {
-			return refused(name, "it is not the id of a project")
-		}
-		return nil
-	}
-	return s
 }
 
 // plainText reports whether a text has 1 to most bytes and no control characters.

@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"encoding/json"
+
 	"localmcp/internal/fault"
 	"localmcp/internal/op"
 )
@@ -32,7 +34,24 @@ type Reply struct {
 	Envelope[any]
 	Attached []op.Block `json:"-"`
 	Most     int        `json:"-"` // bytes of the text; 0 means any
+
+	encoded json.RawMessage // what JSON returned
 }
+
+// JSON is the envelope as callers get it. It is encoded once: a reply that was shown does
+// not change any more.
+func (r *Reply) JSON() (json.RawMessage, error) {
+	if r.encoded == nil {
+		var err error
+		if r.encoded, err = op.Encode(r.Envelope); err != nil {
+			return nil, err
+		}
+	}
+	return r.encoded, nil
+}
+
+// MarshalJSON is JSON.
+func (r *Reply) MarshalJSON() ([]byte, error) { return r.JSON() }
 
 // Failed reports whether the call failed.
 func (r *Reply) Failed() bool { return !r.OK }
@@ -68,7 +87,7 @@ func (r *Reply) context(workspace, epoch string) {
 // Text is the envelope for readers who only see text: the same JSON, or, when that is
 // longer than Most, a small one that points to the structured content (spec dodo-catalog 2).
 func (r *Reply) Text() string {
-	data, err := op.Encode(r)
+	data, err := r.JSON()
 	if err != nil {
 		data = []byte(`{"ok":false}`) // what cannot be encoded never leaves the gate
 	}

@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
+	"strings"
 )
 
 // idAlphabet are the characters of ids: no i, l, o, u.
@@ -46,22 +46,26 @@ func WorkspaceID(secret []byte, root string) string {
 	return "ws_" + hex.EncodeToString(h.Sum(nil))[:20]
 }
 
-var (
-	projectID = regexp.MustCompile(`^prj_[0-9a-hjkmnp-tv-z]{8,64}$`)
-	hashForm  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-)
-
 // IsProjectID reports whether a word has the form of a project's id.
-func IsProjectID(s string) bool { return projectID.MatchString(s) }
+func IsProjectID(s string) bool {
+	random, ok := strings.CutPrefix(s, PrefixProject+"_")
+	return ok && len(random) >= 8 && len(random) <= 64 && strings.Trim(random, idAlphabet) == ""
+}
 
 // IsHash reports whether a word has the form of a hash.
-func IsHash(s string) bool { return hashForm.MatchString(s) }
+func IsHash(s string) bool {
+	digits, ok := strings.CutPrefix(s, hashPrefix)
+	return ok && len(digits) == 2*sha256.Size && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// hashPrefix begins a hash as it is shown.
+const hashPrefix = "sha256:"
 
 // Hash is the hash of bytes as it is shown: "sha256:" and 64 hex digits.
 func Hash(b []byte) string {
 	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return hashPrefix + hex.EncodeToString(sum[:])
 }
 
 // HashSum is the shown form of a SHA-256 sum.
-func HashSum(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
+func HashSum(sum []byte) string { return hashPrefix + hex.EncodeToString(sum) }

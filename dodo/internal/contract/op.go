@@ -170,3 +170,6 @@ func (o Op) InputSchema() json.RawMessage { return o.args.InputSchema() }
 
 // OutputSchema is the JSON Schema of the envelope with the operation's data.
 func (o Op) OutputSchema() json.RawMessage { return o.args.OutputSchema() }
+
+// Fits reports how an envelope's JSON differs from what the operation says it answers.
+func (o Op) Fits(envelope json.RawMessage) error { return o.args.Fits(envelope) }

@@ -64,7 +64,7 @@ func (c *call) run(ctx context.Context) (contract.Result, error) {
 	}
 	if max := c.Limits().RequestBodyBytes; len(c.Args) > max {
 		return none, fault.New(contract.ResourceLimit, "the arguments have %d bytes, more than the %d allowed", len(c.Args), max).
-			WithHint("Send less at once, or let the owner choose a larger profile: dodo limits --profile large.")
+			WithHint("send less at once, or let the owner choose a larger profile: dodo limits --profile large")
 	}
 	if c.Malformed != nil {
 		return none, c.Malformed
@@ -92,7 +92,7 @@ func (c *call) reach(ctx context.Context) error {
 	project := ""
 	if t := c.Context.TargetProjectID; t != nil {
 		if !contract.IsProjectID(*t) {
-			return invalid("targetProjectId is not the id of a project").WithHint("project_overview lists the projects and their ids.")
+			return invalid("targetProjectId is not the id of a project").WithHint("project_overview lists the projects and their ids")
 		}
 		if err := c.unfederated(); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (c *call) reach(ctx context.Context) error {
 	}
 	if !ok {
 		return fault.New(contract.NotFound, "there is no operation called %s", quoted(c.Op)).
-			WithHint("dodo_discover finds operations by what they do.")
+			WithHint("dodo_discover finds operations by what they do")
 	}
 	c.op = o
 	return nil
@@ -121,7 +121,7 @@ func (c *call) unfederated() error {
 	err := members(c.Args, func(name string, _ []byte, _ jsontext.Value) error {
 		if name == "projectId" || name == "projectIds" {
 			return invalid("targetProjectId and %s cannot be used together", name).
-				WithHint("targetProjectId moves the whole call to another project; %s only reads from one.", name)
+				WithHint("targetProjectId moves the whole call to another project; %s only reads from one", name)
 		}
 		return nil
 	})
@@ -139,11 +139,11 @@ func (c *call) authorize(ctx context.Context) (Standing, error) {
 	}
 	if len(s.Scopes) == 0 {
 		return s, fault.New(contract.WorkspaceAccessRequired, "the owner has not granted this client access to the workspace").
-			WithHint("The owner can grant it on this machine: dodo access set CLIENT --scopes dodo:read.")
+			WithHint("the owner can grant it on this machine: dodo access set CLIENT --scopes dodo:read")
 	}
 	if !s.Scopes.Has(c.op.Scope) {
 		return s, fault.New(contract.Forbidden, "%s needs the scope %s", c.op.Name, c.op.Scope).
-			WithHint("Connect again and ask for that scope, or let the owner grant it.").With("requiredScope", string(c.op.Scope))
+			WithHint("connect again and ask for that scope, or let the owner grant it").With("requiredScope", string(c.op.Scope))
 	}
 	c.shownID, c.shownEpoch = c.workspace.ID, c.workspace.Epoch
 	return s, nil
@@ -154,7 +154,7 @@ func (c *call) context() error {
 	if c.Op == overview {
 		return nil
 	}
-	again := "Call project_overview and use the workspaceId and workspaceEpoch it gives."
+	again := "call project_overview and use the workspaceId and workspaceEpoch it gives"
 	id, epoch := c.Context.WorkspaceID, c.Context.WorkspaceEpoch
 	switch {
 	case id == nil || epoch == nil:
@@ -253,7 +253,7 @@ func (c *call) approve(ctx context.Context, p contract.Prepared, s Standing) err
 		return err
 	}
 	return fault.New(contract.ApprovalRequired, "the owner must approve this call on this machine").
-		WithHint("Ask the owner to run: dodo approve %s. Then make the same call again; approval_status tells whether they did.", a.ID).
+		WithHint("ask the owner to run: dodo approve %s. Then make the same call again; approval_status tells whether they did", a.ID).
 		With("approvalId", a.ID).With("summary", a.Summary).Retry()
 }
 

@@ -17,6 +17,7 @@ import (
 	"localmcp/dodo/internal/gate"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/fault"
+	"localmcp/internal/op"
 )
 
 // world is a gate over a real state and operations that count what they do.
@@ -345,18 +346,49 @@ func TestReplay(t *testing.T) {
 	w := newWorld(t)
 	const args = `{"text":"a","idempotencyKey":"12345678"}`
 	first := w.call("change", args)
-	if !first.OK || string((*first.Data).(json.RawMessage)) != `{"text":"a","replayed":false}` {
+	if !first.OK || data(t, first) != `{"text":"a","replayed":false}` {
 		t.Fatalf("%+v", first)
 	}
 	w.trust = contract.TrustInspect
 	w.scopes = contract.NewScopes(contract.ScopeWrite)
 	second := w.call("change", `{"idempotencyKey":"12345678", "text":"a"}`)
-	if !second.OK || string((*second.Data).(json.RawMessage)) != `{"replayed":true,"text":"a"}` {
+	if !second.OK || data(t, second) != `{"replayed":true,"text":"a"}` {
 		t.Fatalf("%+v %s", second.Error, *second.Data)
 	}
 	want(t, w.call("change", `{"text":"b","idempotencyKey":"12345678"}`), contract.IdempotencyConflict)
 	if w.did() != 1 || w.prepares != 1 {
 		t.Errorf("%d effects, %d prepared", w.did(), w.prepares)
+	}
+}
+
+// data is the JSON of an answer's data.
+func data(t *testing.T, r *contract.Reply) string {
+	t.Helper()
+	raw, err := op.Encode(*r.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// TestOutputIsChecked: an answer that is not what the operation says it answers is a fault
+// of the program, and is not given.
+func TestOutputIsChecked(t *testing.T) {
+	w := newWorld(t)
+	type bad struct {
+		Kind string `json:"kind" enum:"good"`
+	}
+	w.ops["lie"] = contract.Read(contract.Def{Name: "lie", Title: "T", Doc: "D.", Gateway: "dodo_read", Scope: contract.ScopeRead, Class: contract.ClassRead},
+		func(_ context.Context, _ contract.Call, i in) (contract.Answer[bad], error) {
+			return contract.Answer[bad]{Data: bad{Kind: i.Text}}, nil
+		})
+	if r := w.call("lie", `{"text":"good"}`); !r.OK {
+		t.Fatalf("%+v", r.Error)
+	}
+	r := w.call("lie", `{"text":"bad"}`)
+	want(t, r, contract.InternalError)
+	if r.Data != nil {
+		t.Error("the answer is given all the same")
 	}
 }
 

@@ -20,25 +20,24 @@ import (
 // longestMessage is how much of a sentence a caller is shown, in bytes.
 const longestMessage = 600
 
-// reply makes the envelope. What has no code of the contract becomes INTERNAL_ERROR, its
-// text for the log only.
+// reply makes the envelope and holds it against what the operation says it answers. What
+// has no code of the contract becomes INTERNAL_ERROR, its text for the log only.
 func (c *call) reply(r contract.Result, err error) *contract.Reply {
 	if err == nil {
-		r.Data, err = op.Encode(r.Data)
-		if err == nil && (len(r.Data.(json.RawMessage)) == 0 || r.Data.(json.RawMessage)[0] != '{') {
-			err = errors.New("the data of an answer is no object")
+		reply := contract.Success(c.shownID, c.shownEpoch, r)
+		reply.Most = c.Limits().ToolContentBytes
+		var encoded json.RawMessage
+		if encoded, err = reply.JSON(); err == nil {
+			if err = c.op.Fits(encoded); err == nil {
+				return reply
+			}
 		}
 	}
-	if err != nil {
-		f := known(err)
-		if f.Code == contract.InternalError || f.Err != nil {
-			c.Log.Warn("call failed", "op", c.Op, "request", c.id, "code", string(f.Code), "cause", err, "below", f.Err)
-		}
-		return contract.Failure(c.shownID, c.shownEpoch, f)
+	f := known(err)
+	if f.Code == contract.InternalError || f.Err != nil {
+		c.Log.Warn("call failed", "op", c.Op, "request", c.id, "code", string(f.Code), "message", f.Msg, "cause", f.Err)
 	}
-	reply := contract.Success(c.shownID, c.shownEpoch, r)
-	reply.Most = c.Limits().ToolContentBytes
-	return reply
+	return contract.Failure(c.shownID, c.shownEpoch, f)
 }
 
 // record writes the audit: the gateway the call came through, and the call.

@@ -31,7 +31,7 @@ func (t *Turns) Take(ctx context.Context) (release func(), err error) {
 	if len(t.waiting) >= longestQueue {
 		t.mu.Unlock()
 		return nil, fault.New(contract.ResourceLimit, "%d calls already wait for their turn in this workspace", longestQueue).
-			WithHint("Wait for earlier calls to end, then call again.").Retry()
+			WithHint("wait for earlier calls to end, then call again").Retry()
 	}
 	mine := make(chan struct{})
 	t.waiting = append(t.waiting, mine)

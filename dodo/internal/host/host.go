@@ -142,12 +142,12 @@ func (h *Host) lease(ctx context.Context, p contract.Principal, project string) 
 }
 
 func ending() error {
-	return fault.New(contract.Conflict, "dodo is ending").WithHint("Connect again.").Retry()
+	return fault.New(contract.Conflict, "dodo is ending").WithHint("connect again").Retry()
 }
 
 // admit holds a caller against a project.
 func (h *Host) admit(ctx context.Context, p contract.Principal, project string) (state.Project, error) {
-	hint := "project_overview lists the projects you may use."
+	hint := "project_overview lists the projects you may use"
 	record, err := h.Store.Project(ctx, project)
 	if errors.Is(err, contract.NotFound) || err == nil && record.Removed != nil {
 		if p.Owner {
@@ -167,7 +167,7 @@ func (h *Host) admit(ctx context.Context, p contract.Principal, project string) 
 	}
 	if r := record.Readiness(); r != state.Ready {
 		return record, fault.New(contract.PathDenied, "the project's directory is %s", r).
-			WithHint("The owner sees it with: dodo project info %s", record.ID).With("availability", string(r))
+			WithHint("the owner sees it with: dodo project info %s", record.ID).With("availability", string(r))
 	}
 	return record, nil
 }
@@ -205,7 +205,7 @@ func (h *Host) room() error {
 		}
 	}
 	if oldest == "" {
-		return fault.New(contract.ResourceLimit, "%d projects are open and in use", Most).WithHint("Call again when a call has ended.").Retry()
+		return fault.New(contract.ResourceLimit, "%d projects are open and in use", Most).WithHint("call again when a call has ended").Retry()
 	}
 	h.closing = append(h.closing, h.others[oldest].runtime.Close())
 	delete(h.others, oldest)
@@ -267,7 +267,7 @@ func (h *Host) View(ctx context.Context, p contract.Principal, id string) (works
 	case err == nil:
 	case code.Code == contract.WorkspaceAccessRequired, code.Code == contract.NotFound, code.Code == contract.Forbidden:
 		return workspace.View{}, fault.New(contract.Forbidden, "that project is not one this client may read").
-			WithHint("project_overview lists the projects you may use.")
+			WithHint("project_overview lists the projects you may use")
 	case code.Code == contract.PathDenied:
 		return workspace.View{}, fault.Wrap(contract.NotFound, err, "the project cannot be reached now: %s", code.Error()).WithHint("%s", code.Hint).Retry()
 	default:
@@ -280,7 +280,7 @@ func (h *Host) View(ctx context.Context, p contract.Principal, id string) (works
 	}
 	if !s.Scopes.Has(contract.ScopeRead) {
 		return workspace.View{}, fault.New(contract.Forbidden, "that project is not one this client may read").
-			WithHint("project_overview lists the projects you may use.")
+			WithHint("project_overview lists the projects you may use")
 	}
 	source, err := contract.Digest([]any{record.ID, r.ID, r.Epoch, record.Dev, record.Ino})
 	if err != nil {

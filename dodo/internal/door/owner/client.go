@@ -99,8 +99,8 @@ func probe(ctx context.Context, dir *safefile.Root, name string) (Live, error) {
 	return l, err
 }
 
-// Ended says that the server ended before it was asked. It is a NOT_FOUND too.
-var Ended = errors.New("the server ended")
+// ErrEnded says that the server ended before it was asked. It is a NOT_FOUND too.
+var ErrEnded = errors.New("the server ended")
 
 // Call asks a server. args and the answer are JSON objects; into may be nil. A failure of the
 // command has the code that the server gave it.
@@ -112,7 +112,7 @@ func (l Live) Call(ctx context.Context, cmd string, args, into any) error {
 	defer dir.Close()
 	_, err = call(ctx, dir, filepath.Base(l.socket), cmd, args, into)
 	if gone(err) || refused(err) {
-		return fault.Wrap(contract.NotFound, errors.Join(Ended, err), "the server ended meanwhile")
+		return fault.Wrap(contract.NotFound, errors.Join(ErrEnded, err), "the server ended meanwhile")
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package owner_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -163,12 +164,37 @@ func TestDiscoverMakesNothing(t *testing.T) {
 func TestLongPath(t *testing.T) {
 	dir := filepath.Join(place(t), strings.Repeat("long/", 20))
 	must(t, os.MkdirAll(dir, 0o700))
-	s := serve(t, dir, nil)
-	the(t, dir)
-	must(t, s.Close())
-	if _, err := os.Lstat(filepath.Join(dir, "ipc")); !os.IsNotExist(err) {
-		t.Errorf("it was not too long: %v", err)
+	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
+	elsewhere := fmt.Sprintf("/tmp/dodo-%d-%x", os.Geteuid(), sum[:8])
+	dir = filepath.Clean(dir)
+	one, two := serve(t, dir, nil), serve(t, dir, nil)
+	if st, err := os.Lstat(elsewhere); err != nil || st.Mode() != os.ModeDir|0o700 {
+		t.Errorf("%v %v", st, err)
 	}
+	must(t, one.Close())
+	the(t, dir)
+	must(t, two.Close())
+	for _, place := range []string{elsewhere, filepath.Join(dir, "ipc")} {
+		if _, err := os.Lstat(place); !os.IsNotExist(err) {
+			t.Errorf("%s: %v", place, err)
+		}
+	}
+	var wg sync.WaitGroup // it comes and goes under many at once
+	for range 8 {
+		wg.Go(func() {
+			for range 10 {
+				s, err := owner.Listen(t.Context(), owner.Options{Dir: dir, Status: func() owner.Status { return statusOf("boot_1") }, Stop: func() {}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestManyConnectionsAndSlowOnes(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 const (
 	maxConnections = 64
 	idle           = 10 * time.Second // how long a message may take to come or go
+	retries        = 10               // of a start
 	staleTemp      = time.Minute      // age at which a socket without its name is what a crash left
 )
 
@@ -85,6 +86,17 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	for again := retries; ; again-- {
+		s, err := listen(ctx, o)
+		// A server that ends may take the empty directory outside the installation along, at
+		// any moment until a socket is in it.
+		if err == nil || again == 0 || !gone(err) && !errors.Is(err, privdir.Unusable) {
+			return s, err
+		}
+	}
+}
+
+func listen(ctx context.Context, o Options) (*Server, error) {
 	me, err := self()
 	if err != nil {
 		return nil, err
@@ -130,7 +142,7 @@ func (s *Server) listen(name string, me process) (*door, error) {
 		err = os.Chmod(temp, 0o600)
 	}
 	if err == nil {
-		err = s.dir.WriteFileAtomic(name+authSuffix, text, 0o600)
+		err = publish(path+authSuffix, text)
 	}
 	if err == nil {
 		d.inode, err = os.Lstat(temp)
@@ -143,6 +155,24 @@ func (s *Server) listen(name string, me process) (*door, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return d, nil
+}
+
+// publish writes a descriptor in one step. It need not survive the machine: the server does
+// not, so nothing waits for the disk.
+func publish(path string, text []byte) error {
+	temp := filepath.Join(filepath.Dir(path), tempPrefix+newNonce(keyChars/2)+authSuffix)
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return err
 }
 
 // sweep removes sockets of servers that are gone. What cannot be removed hinders nobody.
@@ -191,6 +221,9 @@ func (s *Server) Close() error {
 	s.open = nil
 	s.mu.Unlock()
 	s.running.Wait()
+	if filepath.Dir(s.dir.Path()) != s.o.Dir {
+		_ = os.Remove(s.dir.Path()) // stays while others have sockets there
+	}
 	return errors.Join(append(errs, s.dir.Close())...)
 }
 

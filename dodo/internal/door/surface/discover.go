@@ -3,7 +3,6 @@ package surface
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +88,7 @@ func describe(ops []contract.Op, name string) (contract.Answer[discoverOut], err
 	i := slices.IndexFunc(ops, func(o contract.Op) bool { return o.Name == name && o.Gateway != "" })
 	if i < 0 {
 		return contract.Answer[discoverOut]{}, fault.New(contract.NotFound, "there is no operation of that name here").
-			WithHint("Call dodo_discover with query to find one.")
+			WithHint("call dodo_discover with query to find one")
 	}
 	o := ops[i]
 	digest, err := contract.Digest(jsontext.Value(o.InputSchema()))
@@ -170,11 +169,12 @@ func list(ops []contract.Op, in discoverIn) (contract.Answer[discoverOut], error
 	return a, nil
 }
 
-var apart = regexp.MustCompile(`[^a-z0-9_]+`)
-
 // tokens are the words of a query that say something.
 func tokens(query string) []string {
-	return slices.DeleteFunc(apart.Split(strings.ToLower(query), -1), func(w string) bool { return len(w) < 2 })
+	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
+	})
+	return slices.DeleteFunc(words, func(w string) bool { return len(w) < 2 })
 }
 
 // parseCursor reads "c" and an offset of one to six digits.

@@ -186,7 +186,7 @@ func (g gateway) read(r *gate.Request, args json.RawMessage, names []string) {
 }
 
 func (g gateway) choices(names []string) string {
-	return "Operations of " + g.name + ": " + strings.Join(names, ", ") + "."
+	return "operations of " + g.name + ": " + strings.Join(names, ", ")
 }
 
 // unknown says where an operation is that this gateway does not have.
@@ -194,7 +194,7 @@ func (g gateway) unknown(name string, names []string) *fault.Error {
 	if len(name) <= 64 {
 		if other := gatewayOf(name); other != "" && other != g.name {
 			return fault.New(contract.NotFound, "%s is an operation of %s, not of %s", name, other, g.name).
-				WithHint("Call %s with the same operation and args, if it is among your tools.", other)
+				WithHint("call %s with the same operation and args, if it is among your tools", other)
 		}
 	}
 	return fault.New(contract.NotFound, "%s has no such operation", g.name).WithHint("%s", g.choices(names))

@@ -21,6 +21,9 @@ const (
 // binaryHead is how many bytes of a text are searched for a NUL, which no text file has.
 const binaryHead = 8192
 
+// maxFile is the largest file; callers have smaller bounds.
+const maxFile = 1 << 30
+
 // A form is how a file writes its text: what is needed to write it back.
 type form struct {
 	bom   []byte           // as the file has it
@@ -30,6 +33,9 @@ type form struct {
 // decode gives the text of a file in UTF-8 without its mark. An empty name asks the mark,
 // and without one means UTF-8. What decode accepts, form.encode writes back to the same bytes.
 func decode(file []byte, name string) (text []byte, f form, err error) {
+	if len(file) > maxFile {
+		return nil, form{}, fault.New(contract.FileTooLarge, "files of more than %d bytes are not edited", maxFile)
+	}
 	le, be := []byte{0xff, 0xfe}, []byte{0xfe, 0xff}
 	switch {
 	case name == utf16LEName || name == "" && bytes.HasPrefix(file, le):

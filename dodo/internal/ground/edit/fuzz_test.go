@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -11,6 +12,7 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/edit"
+	"localmcp/dodo/internal/ground/text"
 	"localmcp/internal/fault"
 )
 
@@ -85,6 +87,75 @@ func wide(s string, order binary.AppendByteOrder) []byte {
 	return out
 }
 
+// check holds one edit against the naive rule.
+func check(t *testing.T, file, find, replace string, all bool, count int) {
+	t.Helper()
+	count = max(count%8, 0)
+	r, err := edit.Apply([]byte(file), []edit.Edit{{Find: find, Replace: replace, ReplaceAll: all, ExpectedCount: count}}, edit.Options{MaxBytes: 1 << 20})
+	if file != "" && strings.HasPrefix(file, "\xff\xfe") || strings.HasPrefix(file, "\xfe\xff") {
+		return
+	}
+	if !utf8.ValidString(file) || strings.Contains(file[:min(len(file), 8192)], "\x00") {
+		if !errors.Is(err, contract.UnsupportedEncoding) {
+			t.Fatalf("%v", err)
+		}
+		return
+	}
+	if find == "" || !utf8.ValidString(find) || !utf8.ValidString(replace) {
+		if !errors.Is(err, contract.InvalidInput) {
+			t.Fatalf("%v", err)
+		}
+		return
+	}
+	body, marked := strings.CutPrefix(file, "\ufeff")
+	pieces, places := outside(body, find)
+	want := max(count, 1)
+	fits := places == want && len(pieces) == want+1 || all && places > 0
+	if !fits {
+		var fe *fault.Error
+		if !errors.As(err, &fe) || fe.Code != contract.AmbiguousEdit {
+			t.Fatalf("%d places, expected %d: %v", places, want, err)
+		}
+		if places == 0 != (fe.Detail["found"] == 0) {
+			t.Fatalf("%d places: %v", places, fe.Detail)
+		}
+		return
+	}
+	if errors.Is(err, contract.ResourceLimit) {
+		return
+	}
+	if err != nil {
+		t.Fatalf("%d places, expected %d: %v", places, want, err)
+	}
+	after, still := strings.CutPrefix(string(r.After), "\ufeff")
+	if marked && !still {
+		t.Fatal("the mark is gone")
+	}
+	if !marked {
+		after = string(r.After)
+	}
+	if !holds(after, pieces, replace) {
+		t.Fatalf("%q: %q -> %q: got %q, outside is %q", body, find, replace, after, pieces)
+	}
+	// Ends of one kind stay of one kind.
+	if !strings.Contains(find+replace, "\r") && !strings.Contains(strings.ReplaceAll(body, "\r\n", ""), "\n") && strings.Contains(body, "\r\n") &&
+		strings.Contains(strings.ReplaceAll(after, "\r\n", ""), "\n") && !strings.Contains(strings.ReplaceAll(body, "\r\n", ""), "\r") {
+		t.Fatalf("%q: %q -> %q: %q has LF alone", body, find, replace, after)
+	}
+	if len(after) > 1<<16 {
+		return
+	}
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		w, err := edit.Apply(wide(body, order), []edit.Edit{{Find: find, Replace: replace, ReplaceAll: all, ExpectedCount: count}}, edit.Options{MaxBytes: 1 << 22})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := wide(after, order); !bytes.Equal(w.After, want) {
+			t.Fatalf("UTF-16: got %x, want %x", w.After, want)
+		}
+	}
+}
+
 func FuzzApply(f *testing.F) {
 	f.Add("a\r\nb\r\nc", "a\nb\n", "x\ny\nz", false, 1)
 	f.Add("a\nb\r\na\nb", "a\nb", "", true, 0)
@@ -92,72 +163,24 @@ func FuzzApply(f *testing.F) {
 	f.Add("\r\r\n\n", "\n", "\n\n", true, 1)
 	f.Add("x\r\n", "\r\n", "\n", false, 1)
 	f.Add("\ufeffé\U0001f600", "é", "€", false, 1)
-	f.Fuzz(func(t *testing.T, file, find, replace string, all bool, count int) {
-		count = max(count%8, 0)
-		r, err := edit.Apply([]byte(file), []edit.Edit{{Find: find, Replace: replace, ReplaceAll: all, ExpectedCount: count}}, edit.Options{MaxBytes: 1 << 20})
-		if file != "" && strings.HasPrefix(file, "\xff\xfe") || strings.HasPrefix(file, "\xfe\xff") {
-			return
+	f.Fuzz(check)
+}
+
+// The same from few characters, so that texts are there, overlap and differ by their ends.
+func TestApplyAgainstTheRule(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	parts := []string{"a", "b", "\n", "\r\n", "\r", "é"}
+	random := func(n, kinds int) string {
+		var b strings.Builder
+		for range r.IntN(n) {
+			b.WriteString(parts[r.IntN(kinds)])
 		}
-		if !utf8.ValidString(file) || strings.Contains(file[:min(len(file), 8192)], "\x00") {
-			if !errors.Is(err, contract.UnsupportedEncoding) {
-				t.Fatalf("%v", err)
-			}
-			return
-		}
-		if find == "" || !utf8.ValidString(find) || !utf8.ValidString(replace) {
-			if !errors.Is(err, contract.InvalidInput) {
-				t.Fatalf("%v", err)
-			}
-			return
-		}
-		body, marked := strings.CutPrefix(file, "\ufeff")
-		pieces, places := outside(body, find)
-		want := max(count, 1)
-		fits := places == want && len(pieces) == want+1 || all && places > 0
-		if !fits {
-			var fe *fault.Error
-			if !errors.As(err, &fe) || fe.Code != contract.AmbiguousEdit {
-				t.Fatalf("%d places, expected %d: %v", places, want, err)
-			}
-			if places == 0 != (fe.Detail["found"] == 0) {
-				t.Fatalf("%d places: %v", places, fe.Detail)
-			}
-			return
-		}
-		if errors.Is(err, contract.ResourceLimit) {
-			return
-		}
-		if err != nil {
-			t.Fatalf("%d places, expected %d: %v", places, want, err)
-		}
-		after, still := strings.CutPrefix(string(r.After), "\ufeff")
-		if marked && !still {
-			t.Fatal("the mark is gone")
-		}
-		if !marked {
-			after = string(r.After)
-		}
-		if !holds(after, pieces, replace) {
-			t.Fatalf("%q: %q -> %q: got %q, outside is %q", body, find, replace, after, pieces)
-		}
-		// Ends of one kind stay of one kind.
-		if !strings.Contains(find+replace, "\r") && !strings.Contains(strings.ReplaceAll(body, "\r\n", ""), "\n") && strings.Contains(body, "\r\n") &&
-			strings.Contains(strings.ReplaceAll(after, "\r\n", ""), "\n") && !strings.Contains(strings.ReplaceAll(body, "\r\n", ""), "\r") {
-			t.Fatalf("%q: %q -> %q: %q has LF alone", body, find, replace, after)
-		}
-		if len(after) > 1<<16 {
-			return
-		}
-		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
-			w, err := edit.Apply(wide(body, order), []edit.Edit{{Find: find, Replace: replace, ReplaceAll: all, ExpectedCount: count}}, edit.Options{MaxBytes: 1 << 22})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := wide(after, order); !bytes.Equal(w.After, want) {
-				t.Fatalf("UTF-16: got %x, want %x", w.After, want)
-			}
-		}
-	})
+		return b.String()
+	}
+	for range 25000 {
+		kinds := 3 + r.IntN(4)
+		check(t, random(14, kinds), random(5, 2+r.IntN(2)), random(6, kinds), r.IntN(2) == 0, r.IntN(4))
+	}
 }
 
 // A bound is exact: what is one byte larger is refused, what is as large is not.
@@ -175,6 +198,23 @@ func FuzzBound(f *testing.F) {
 		}
 		if _, err := edit.Apply([]byte(file), e, edit.Options{MaxBytes: int64(len(r.After)) - 1}); !errors.Is(err, contract.ResourceLimit) {
 			t.Fatalf("%d bytes: %v", len(r.After), err)
+		}
+	})
+}
+
+// What reading calls text without being told can be edited, and nothing else can.
+func FuzzAgreesWithReading(f *testing.F) {
+	for _, s := range []string{"", "a", "\ufeffa", "\xff\xfea\x00", "\xfe\xff\x00a", "\xff\xfe\x00\xd8", "\xff\xfea", "\xff\xfe\x00\x00", "a\x00", "\xff", "\ufeff\x00", "\xe2\x82"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 4096 {
+			return
+		}
+		kind := text.Detect(b, true)
+		_, err := edit.ReplaceAll(b, "x", "x", edit.Options{})
+		if (kind.Encoding != "") != (err == nil) || err != nil && !errors.Is(err, contract.UnsupportedEncoding) {
+			t.Fatalf("%q is %+v, and editing says %v", b, kind, err)
 		}
 	})
 }

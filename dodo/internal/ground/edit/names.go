@@ -7,12 +7,18 @@ import (
 
 const devNull = "/dev/null"
 
+// maxName bounds the names of a line; a path has at most 1024 characters.
+const maxName = 16 << 10
+
 // stamp is the time that diff writes behind a name, after a tab or, from a model, a blank.
 var stamp = regexp.MustCompile(`\s+\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?( ?(Z|[+-]\d\d:?\d\d))?$`)
 
 // fileName reads the name of a --- or +++ line, and whether its time is the beginning of
 // time: so diff marks a file that is not there.
 func fileName(s string) (name string, epoch, ok bool) {
+	if len(s) > maxName {
+		return "", false, false
+	}
 	if strings.HasPrefix(s, `"`) {
 		name, _, ok = unquote(s)
 		return name, false, ok
@@ -67,6 +73,9 @@ func unquote(s string) (name string, n int, ok bool) {
 
 // gitName reads the name of a "diff --git" line whose two names are the same file.
 func gitName(s string) (string, bool) {
+	if len(s) > maxName {
+		return "", false
+	}
 	if strings.HasPrefix(s, `"`) {
 		from, n, ok := unquote(s)
 		if !ok || n >= len(s) {

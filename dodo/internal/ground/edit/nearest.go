@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"localmcp/internal/fault"
@@ -21,6 +20,9 @@ type Nearest struct {
 	Difference string `json:"difference"` // what differs, in words
 }
 
+// maxShort is the length from which a text is hardly somewhere by chance.
+const maxShort = 20
+
 // explainAbsence adds to a refusal why a text may not be there.
 func (a *attempt) explainAbsence(f *fault.Error, index int, text []byte) error {
 	if index > 0 {
@@ -28,103 +30,16 @@ func (a *attempt) explainAbsence(f *fault.Error, index int, text []byte) error {
 			return f.WithHint("it was in the file before the first edit of this call: edits work on the result of those before them").With("changedByEarlierEdit", true)
 		}
 	}
+	if len(a.edit.Replace) >= maxShort {
+		if line, there := lineOf(a.raw, []byte(a.edit.Replace)); there {
+			return f.WithHint("the replacement is in the file already, at line %d: the edit may have been done before", line).With("replacementLine", line)
+		}
+	}
 	n, ok := nearest(a.raw, []byte(a.edit.Find))
 	if !ok {
 		return f.WithHint("nothing in the file is like it; read the file again")
 	}
 	return f.WithHint("line %d is nearest: %s; read the lines around it and give them exactly", n.Line, n.Difference).With("nearest", n)
-}
-
-// A disguise is a way in which a text can be there and yet not be found. Its function
-// takes a line, without LF, and must give lines that are equal when only this differs.
-type disguise struct {
-	name string
-	look func(dst, line []byte) []byte
-}
-
-// The disguises, the closest to the text first. Each goes over the file once.
-var disguises = []disguise{
-	{"line endings differ (CRLF and LF)", dropCR},
-	{"white space at the end of a line differs", trimEnd},
-	{"indentation or spacing differs (tabs and spaces)", squeeze},
-	{"a blank or another look-alike of a character differs", lookAlike},
-	{"upper and lower case differ", lower},
-	{"spacing, case or look-alikes of characters differ", everything},
-}
-
-func dropCR(dst, line []byte) []byte {
-	return append(dst, bytes.TrimRight(line, "\r")...)
-}
-
-func trimEnd(dst, line []byte) []byte {
-	return append(dst, bytes.TrimRight(line, " \t\r")...)
-}
-
-// squeeze leaves no white space at the ends and one space within.
-func squeeze(dst, line []byte) []byte {
-	start := len(dst)
-	for _, c := range line {
-		switch c {
-		case ' ', '\t', '\r', '\v', '\f':
-			if len(dst) > start && dst[len(dst)-1] != ' ' {
-				dst = append(dst, ' ')
-			}
-		default:
-			dst = append(dst, c)
-		}
-	}
-	if len(dst) > start && dst[len(dst)-1] == ' ' {
-		dst = dst[:len(dst)-1]
-	}
-	return dst
-}
-
-func lower(dst, line []byte) []byte {
-	return append(dst, bytes.ToLower(bytes.TrimRight(line, "\r"))...)
-}
-
-// lookAlike writes the characters that programs put in the place of typed ones as typed.
-func lookAlike(dst, line []byte) []byte {
-	for len(line) > 0 {
-		r, w := utf8.DecodeRune(line)
-		switch {
-		case r < 0x80:
-			dst = append(dst, line[0])
-		case r == '\u2018' || r == '\u2019' || r == '\u201b' || r == '\u2032':
-			dst = append(dst, '\'')
-		case r == '\u201c' || r == '\u201d' || r == '\u201f' || r == '\u2033':
-			dst = append(dst, '"')
-		case r >= '\u2010' && r <= '\u2015' || r == '\u2212':
-			dst = append(dst, '-')
-		case r == '\u2026':
-			dst = append(dst, "..."...)
-		case r == '\u00a0' || r == '\u3000' || r >= '\u2000' && r <= '\u200a' || r == '\u202f':
-			dst = append(dst, ' ')
-		case unicode.Is(unicode.Cf, r): // zero width, directions, marks
-		default:
-			dst = append(dst, line[:w]...)
-		}
-		line = line[w:]
-	}
-	return bytes.TrimRight(dst, "\r")
-}
-
-func everything(dst, line []byte) []byte {
-	return append(dst, bytes.ToLower(squeeze(nil, lookAlike(nil, line)))...)
-}
-
-// seenThrough gives a text with every line as a disguise shows it.
-func (d disguise) seenThrough(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	for len(text) > 0 {
-		line, rest, more := bytes.Cut(text, []byte{'\n'})
-		out = d.look(out, line)
-		if more {
-			out = append(out, '\n')
-		}
-		text = rest
-	}
-	return out
 }
 
 var numbered = regexp.MustCompile(`^ *[0-9]+\t`)
@@ -142,14 +57,8 @@ func nearest(file, find []byte) (Nearest, bool) {
 			return compare(file, find, line, `the text holds written escapes such as \n where the file has the characters themselves`), true
 		}
 	}
-	for _, d := range disguises {
-		look := d.seenThrough(find)
-		if len(bytes.TrimSpace(look)) == 0 {
-			continue
-		}
-		if line, there := lineOf(d.seenThrough(file), look); there {
-			return compare(file, find, line, d.name), true
-		}
+	if line, name, there := disguised(file, find); there {
+		return compare(file, find, line, name), true
 	}
 	if line, there := vote(file, find); there {
 		return compare(file, find, line, "lines differ"), true
@@ -193,12 +102,19 @@ func compare(file, find []byte, line int, difference string) Nearest {
 		same := bytes.Equal(h, w)
 		switch {
 		case k == 0 && !same:
-			same = bytes.HasSuffix(h, w) && wMore || !wMore && bytes.Contains(h, w)
+			same = bytes.HasSuffix(h, w) && wMore || !wMore && newFinder(w).next(h, 0) >= 0
 		case !wMore:
 			same = bytes.HasPrefix(h, w)
 		}
-		if !same || !wMore || !hMore {
-			return Nearest{Line: line + k, File: preview(h), Find: preview(w), FindLine: k + 1, Difference: difference + detail(h, w)}
+		if same && wMore && !hMore {
+			return Nearest{Line: line + k, File: preview(h), Find: preview(w), FindLine: k + 1, Difference: "the file ends behind this line, without a line break, and the text goes on"}
+		}
+		if !same || !wMore {
+			at := 0
+			if k == 0 {
+				at = alignment(h, w)
+			}
+			return Nearest{Line: line + k, File: preview(h), Find: preview(w), FindLine: k + 1, Difference: difference + detail(h, w, at)}
 		}
 		have, want = hRest, wRest
 	}
@@ -208,7 +124,7 @@ func compare(file, find []byte, line int, difference string) Nearest {
 func compareAt(file, find []byte, line, k int, difference string) Nearest {
 	h, _, _ := bytes.Cut(linesFrom(file, line), []byte{'\n'})
 	w, _, _ := bytes.Cut(linesFrom(find, k), []byte{'\n'})
-	return Nearest{Line: line, File: preview(h), Find: preview(w), FindLine: k, Difference: difference + detail(h, w)}
+	return Nearest{Line: line, File: preview(h), Find: preview(w), FindLine: k, Difference: difference + detail(h, w, alignment(h, w))}
 }
 
 // linesFrom is the text from a line on.
@@ -219,8 +135,25 @@ func linesFrom(text []byte, line int) []byte {
 	return text
 }
 
-// detail names the first character in which two lines differ, where that helps.
-func detail(have, want []byte) string {
+// alignment is where in a line of the file the first line of a text, which may begin inside
+// of it, lies best: where most characters from there on are the same.
+func alignment(have, want []byte) int {
+	best, most := 0, 0
+	for i := range have[:min(len(have), maxGrams)] {
+		n := 0
+		for i+n < len(have) && n < min(len(want), maxGrams) && have[i+n] == want[n] {
+			n++
+		}
+		if n > most {
+			best, most = i, n
+		}
+	}
+	return best
+}
+
+// detail names the first character in which two lines differ. at is where in the line of
+// the file the other begins.
+func detail(have, want []byte, at int) string {
 	hasCR := bytes.HasSuffix(have, []byte{'\r'})
 	if hasCR != bytes.HasSuffix(want, []byte{'\r'}) {
 		if hasCR {
@@ -233,17 +166,17 @@ func detail(have, want []byte) string {
 		return fmt.Sprintf("; at the end of the line the file has %s, the text has %s", spaces(have[len(ht):]), spaces(want[len(wt):]))
 	}
 	hi, wi := bytes.TrimLeft(have, " \t"), bytes.TrimLeft(want, " \t")
-	if bytes.Equal(hi, wi) {
+	if bytes.Equal(hi, wi) && len(hi) > 0 {
 		return fmt.Sprintf("; the file begins the line with %s, the text with %s", spaces(have[:len(have)-len(hi)]), spaces(want[:len(want)-len(wi)]))
 	}
 	i := 0
-	for i < len(have) && i < len(want) && have[i] == want[i] {
+	for at+i < len(have) && i < len(want) && have[at+i] == want[i] {
 		i++
 	}
-	for i > 0 && (i < len(have) && !utf8.RuneStart(have[i]) || i < len(want) && !utf8.RuneStart(want[i])) {
+	for i > 0 && (at+i < len(have) && !utf8.RuneStart(have[at+i]) || i < len(want) && !utf8.RuneStart(want[i])) {
 		i--
 	}
-	return fmt.Sprintf("; at column %d the file has %s, the text has %s", utf8.RuneCount(have[:i])+1, character(have[i:]), character(want[i:]))
+	return fmt.Sprintf("; at column %d the file has %s, the text has %s", utf8.RuneCount(have[:at+i])+1, character(have[at+i:]), character(want[i:]))
 }
 
 // spaces says what a run of white space is made of.
@@ -302,6 +235,9 @@ func vote(file, find []byte) (line int, ok bool) {
 	for n := 0; len(file) > 0; n++ {
 		var l []byte
 		l, file, _ = bytes.Cut(file, []byte{'\n'})
+		if len(l) < tellingBytes {
+			continue
+		}
 		if k, there := place[string(bytes.TrimSpace(l))]; there {
 			at := n - k
 			if votes[at]++; votes[at] > most && at >= 0 {
@@ -312,12 +248,15 @@ func vote(file, find []byte) (line int, ok bool) {
 	return best + 1, most > 0
 }
 
+// tellingBytes is how many letters and digits a line must have to say something.
+const tellingBytes = 3
+
 // telling reports whether a line says more than a bracket does.
 func telling(line []byte) bool {
 	n := 0
 	for _, c := range line {
 		if c >= 0x80 || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' {
-			if n++; n >= 3 {
+			if n++; n >= tellingBytes {
 				return true
 			}
 		}
@@ -361,6 +300,9 @@ func alike(file, find []byte) (line, of int, ok bool) {
 	for n := uint32(1); len(file) > 0; n++ {
 		var l []byte
 		l, file, _ = bytes.Cut(file, []byte{'\n'})
+		if len(l) < 3 {
+			continue
+		}
 		l = bytes.TrimSpace(l)
 		size := len(l)
 		l = l[:min(len(l), 2*maxGrams)]

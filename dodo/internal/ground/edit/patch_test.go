@@ -2,8 +2,10 @@ package edit_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/edit"
@@ -33,6 +35,7 @@ func TestPatch(t *testing.T) {
 		"git header":                          {"a\n", "diff --git a/f b/f\nindex 78981922..61780798 100644\n" + names + "@@ -1 +1 @@\n-a\n+b\n", "b\n", nil},
 		"mailed":                              {"a\n", "From 0123 Mon Sep 17 00:00:00 2001\nSubject: x\n\n---\n f | 2 +-\n\n" + names + "@@ -1 +1 @@\n-a\n+b\n-- \n2.43.0\n\n", "b\n", nil},
 		"in a fence":                          {"a\n", "Here it is:\n```diff\n" + names + "@@ -1 +1 @@\n-a\n+b\n```\nDone.\n", "b\n", nil},
+		"a mark before the patch":             {"a\n", "\ufeff" + names + "@@ -1 +1 @@\n-a\n+b\n", "b\n", nil},
 		"two hunks":                           {"a\nb\nc\nd\ne\nf\ng\nh\n", names + "@@ -1,2 +1,3 @@\n a\n+x\n b\n@@ -7,2 +8,1 @@\n g\n-h\n", "a\nx\nb\nc\nd\ne\nf\ng\n", nil},
 		"wrong order":                         {"a\nb\nc\nd\n", names + "@@ -4 +4 @@\n-d\n+y\n@@ -1 +1 @@\n-a\n+x\n", "x\nb\nc\ny\n", nil},
 		"moved down":                          {"0\n0\na\nb\n", names + "@@ -1,2 +1,2 @@\n a\n-b\n+x\n", "0\n0\na\nx\n", []string{"hunk 1 was applied at line 3, moved by +2 lines"}},
@@ -164,6 +167,7 @@ func TestPatchRefused(t *testing.T) {
 		"only new, no counts": {"a\n", names + "@@\n+b\n", contract.InvalidInput, "no old line"},
 		"hunks overlap":       {"a\nb\nc\n", names + "@@ -1,2 +1,2 @@\n-a\n+x\n b\n@@ -2,2 +2,2 @@\n-b\n+y\n c\n", contract.Conflict, "hunk 1 covers"},
 		"create what is":      {"a\n", "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n", contract.Conflict, "there already"},
+		"a patch of no UTF-8": {"a\n", names + "@@ -1 +1 @@\n-a\n+\xff\n", contract.InvalidInput, "UTF-8"},
 		"no UTF-8":            {"\xff\n", names + hunk, contract.UnsupportedEncoding, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,5 +176,41 @@ func TestPatchRefused(t *testing.T) {
 				t.Fatalf("got %q, %v (%v)", after, err, fault.From(err))
 			}
 		})
+	}
+}
+
+// Many hunks that are all elsewhere, and hostile patches, take no longer than their size says.
+func TestPatchIsSoon(t *testing.T) {
+	file := large("\n", 4<<20)
+	list := strings.SplitAfter(file, "\n")
+	var moved strings.Builder
+	moved.WriteString(names)
+	for i := range 200 {
+		fmt.Fprintf(&moved, "@@ -1,2 +1,1 @@\n %s-%s", list[1+100*i], list[2+100*i])
+	}
+	start := time.Now()
+	after, notes, err := apply(moved.String(), []byte(file))
+	if err != nil || len(notes) != 200 || strings.Count(string(after), "\n") != len(list)-1-200 {
+		t.Errorf("%d notes, %v", len(notes), err)
+	}
+	t.Logf("200 moved hunks: %v", time.Since(start))
+	if _, _, err := apply(moved.String()+"@@ -1,2 +1,1 @@\n "+list[30001]+"-"+list[30002], []byte(file)); !errors.Is(err, contract.ResourceLimit) {
+		t.Errorf("201 moved hunks: %v", err)
+	}
+	for name, p := range map[string]string{
+		"many lines":        names + "@@ -1 +1 @@\n" + strings.Repeat("-a\n", 1<<20),
+		"one long name":     "--- a/" + strings.Repeat(" 2026-01-01", 1<<20) + "\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n",
+		"one long git name": "diff --git " + strings.Repeat("a ", 1<<22) + "\nnew file mode 100644\n",
+		"counts that lie":   names + strings.Repeat("@@ -1,99999 +1,99999 @@\n-a\n+b\n\n", 100000),
+		"empty lines":       names + "@@ -1 +1 @@\n-a\n+b\n" + strings.Repeat("\n", 1<<19),
+		"many sections":     strings.Repeat("diff --git a/x b/x\nnew file mode 100644\n", 200000),
+		"a long block":      names + "@@ -1 +1 @@\n" + strings.Repeat("-a\n", 1<<18) + "-b\n+x\n",
+	} {
+		start := time.Now()
+		_, _, err := apply(p, []byte(strings.Repeat("a\n", 1<<19)))
+		t.Logf("%s: %v (%v)", name, time.Since(start), err)
+		if (err == nil) != (name == "empty lines") || time.Since(start) > 30*time.Second {
+			t.Errorf("%s: %v after %v", name, err, time.Since(start))
+		}
 	}
 }

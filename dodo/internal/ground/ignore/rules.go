@@ -2,14 +2,16 @@ package ignore
 
 import (
 	"bytes"
+	"math/bits"
 	"strings"
 )
 
 // Rules are the rules of one file, in its order. Nil and zero have none.
 type Rules struct {
-	base string // directory of the file and a slash; empty for the root
-	fold bool
-	list []rule
+	base  string // directory of the file and a slash; empty for the root
+	fold  bool
+	list  []rule
+	index []index // of 64 rules each
 }
 
 type rule struct {
@@ -19,6 +21,7 @@ type rule struct {
 	form    form
 	text    string  // of exact and ending: what is compared; of tokens: what a path starts with
 	tokens  []token // of tokens: the rest
+	tail    string  // of tokens: what a path that matches ends with
 }
 
 type form uint8
@@ -52,6 +55,10 @@ func parse(data []byte, base string, fold bool) *Rules {
 			continue
 		}
 		if u, ok := parseRule(trimSpaces(string(line)), fold); ok {
+			if len(r.list)%64 == 0 {
+				r.index = append(r.index, index{})
+			}
+			r.index[len(r.index)-1].add(&u, 1<<(len(r.list)%64))
 			r.list = append(r.list, u)
 		}
 	}
@@ -104,6 +111,13 @@ func parseRule(s string, fold bool) (rule, bool) {
 			return rule{}, false
 		}
 		u.form, u.text, u.tokens = tokens, s[:plain], list
+		// Most paths are told apart by how they begin or end, without a walk over tokens.
+		if plain == 0 && list[0].kind == literal {
+			u.text, u.tokens = list[0].lit, list[1:]
+		}
+		if n := len(u.tokens); n > 0 && u.tokens[n-1].kind == literal {
+			u.tail = u.tokens[n-1].lit
+		}
 	}
 	if fold {
 		u.text = lowerAll(u.text)
@@ -126,17 +140,24 @@ func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 		rel = lowerAll(rel)
 	}
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
-	for i := len(r.list) - 1; i >= 0; i-- {
-		u := &r.list[i]
-		if u.dirOnly && !isDir {
-			continue
-		}
-		s := rel
-		if u.names {
-			s = name
-		}
-		if u.match(s) {
-			return !u.negated, true
+	if name == "" {
+		return false, false // nothing is called so
+	}
+	for i := len(r.index) - 1; i >= 0; i-- {
+		for left := r.index[i].candidates(rel, name); left != 0; {
+			at := bits.Len64(left) - 1
+			left &^= 1 << at
+			u := &r.list[64*i+at]
+			if u.dirOnly && !isDir {
+				continue
+			}
+			s := rel
+			if u.names {
+				s = name
+			}
+			if u.match(s) {
+				return !u.negated, true
+			}
 		}
 	}
 	return false, false
@@ -150,7 +171,7 @@ func (u *rule) match(s string) bool {
 		return strings.HasSuffix(s, u.text)
 	}
 	rest, ok := strings.CutPrefix(s, u.text)
-	return ok && match(u.tokens, rest)
+	return ok && strings.HasSuffix(rest, u.tail) && match(u.tokens, rest)
 }
 
 // A Stack is the rules that hold at a place: general ones first, then those of the root,

@@ -126,45 +126,64 @@ CREATE TABLE handoffs (
 ) WITHOUT ROWID;
 CREATE INDEX handoffs_workspace ON handoffs (workspace, created);
 
--- Package change owns these: what a caller may apply, what was applied, and its journal.
+-- Package change owns these: what a caller may apply, what was applied, its journal, and
+-- what was there before.
+--
+-- payload is JSON, what hash is of together with the id. The contents are in a file of their
+-- own; bytes is its size.
 CREATE TABLE plans (
-  id           TEXT PRIMARY KEY,
-  workspace_id TEXT NOT NULL,
-  epoch        TEXT NOT NULL,
-  principal    TEXT NOT NULL,
-  plan_hash    TEXT NOT NULL,
-  payload      TEXT NOT NULL,
-  created_at   INTEGER NOT NULL,
-  expires_at   INTEGER NOT NULL,
-  invalidated_at INTEGER
+  id        TEXT PRIMARY KEY,
+  workspace TEXT NOT NULL,
+  epoch     TEXT NOT NULL,
+  principal TEXT NOT NULL,
+  hash      TEXT NOT NULL,
+  payload   TEXT NOT NULL,
+  bytes     INTEGER NOT NULL,
+  created   INTEGER NOT NULL,
+  expires   INTEGER NOT NULL,
+  used      INTEGER
 ) WITHOUT ROWID;
-CREATE INDEX plans_workspace ON plans (workspace_id, created_at);
+CREATE INDEX plans_expires ON plans (expires);
 CREATE TABLE changesets (
-  id           TEXT PRIMARY KEY,
-  workspace_id TEXT NOT NULL,
-  epoch        TEXT NOT NULL,
-  plan_id      TEXT,
-  principal    TEXT NOT NULL,
-  status       TEXT NOT NULL,
-  kind         TEXT NOT NULL,
-  created_at   INTEGER NOT NULL,
-  committed_at INTEGER,
-  summary      TEXT NOT NULL,
-  error        TEXT
-) WITHOUT ROWID;
-CREATE INDEX changesets_workspace ON changesets (workspace_id, created_at);
-CREATE INDEX changesets_open ON changesets (workspace_id, status) WHERE status IN ('committing', 'recovery_required');
+  seq       INTEGER PRIMARY KEY,
+  id        TEXT NOT NULL UNIQUE,
+  workspace TEXT NOT NULL,
+  epoch     TEXT NOT NULL,
+  principal TEXT NOT NULL,
+  plan      TEXT NOT NULL,
+  kind      TEXT NOT NULL CHECK (kind IN ('apply', 'rollback')),
+  status    TEXT NOT NULL CHECK (status IN ('committing', 'committed', 'failed', 'rolled_back', 'recovery_required')),
+  undoes    TEXT,             -- of a rollback: the changeset it took back
+  summary   TEXT NOT NULL,
+  created   INTEGER NOT NULL,
+  ended     INTEGER,          -- when it was committed
+  error     TEXT,             -- code of the failure
+  swept     INTEGER NOT NULL  -- no stage of it is left in the workspace
+);
+CREATE INDEX changesets_workspace ON changesets (workspace, seq);
+CREATE INDEX changesets_created ON changesets (created);
+CREATE INDEX changesets_loose ON changesets (workspace) WHERE status IN ('committing', 'recovery_required') OR swept = 0;
 CREATE TABLE journal_steps (
-  changeset_id TEXT NOT NULL REFERENCES changesets (id) ON DELETE CASCADE,
-  seq          INTEGER NOT NULL,
-  op           TEXT NOT NULL,
-  path         TEXT NOT NULL,
-  dest_path    TEXT,
-  before_hash  TEXT,
-  after_hash   TEXT,
-  before_mode  INTEGER,
-  after_mode   INTEGER,
-  backup_path  TEXT,
-  state        TEXT NOT NULL,
-  PRIMARY KEY (changeset_id, seq)
+  changeset   TEXT NOT NULL REFERENCES changesets (id) ON DELETE CASCADE,
+  seq         INTEGER NOT NULL,
+  action      TEXT NOT NULL,
+  path        TEXT NOT NULL,
+  dest        TEXT,
+  before_hash TEXT,
+  after_hash  TEXT,
+  mode        INTEGER NOT NULL, -- permission bits the path has afterwards; of what was there when nothing is
+  stage       TEXT,             -- the name beside path under which bytes wait or are kept meanwhile
+  PRIMARY KEY (changeset, seq)
 ) WITHOUT ROWID;
+-- Contents that changes replaced or removed, compressed. Small ones are here, so that one
+-- commit brings the intent and the backup to the disk; the others are files of their own.
+CREATE TABLE backups (
+  id      INTEGER PRIMARY KEY,
+  hash    TEXT NOT NULL UNIQUE,
+  size    INTEGER NOT NULL,
+  stored  INTEGER NOT NULL, -- bytes it takes
+  inline  INTEGER NOT NULL, -- whether content is here
+  content BLOB,
+  used    INTEGER NOT NULL  -- when a change last needed it
+);
+CREATE INDEX backups_used ON backups (used, stored, inline, hash);

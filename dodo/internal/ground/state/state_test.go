@@ -14,6 +14,9 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/fault"
+	"localmcp/internal/privdir"
+	"localmcp/internal/safefile"
+	"localmcp/internal/sqlitedb"
 )
 
 func must(t testing.TB, err error) {
@@ -331,5 +334,29 @@ func BenchmarkDurableRow(b *testing.B) {
 	for i := 0; b.Loop(); i++ { // SQLite writes nothing where nothing changes
 		_, err := s.SetTodos(context.Background(), "ws_1", json.RawMessage(fmt.Sprintf("[%d]", i)))
 		must(b, err)
+	}
+}
+
+// Whatever the database meets reaches callers with a code of the contract, a sentence and,
+// where the owner can do something, a hint; nothing else is touched.
+func TestFault(t *testing.T) {
+	for from, want := range map[fault.Code]struct {
+		code  fault.Code
+		retry bool
+	}{
+		sqlitedb.Busy: {contract.Timeout, true}, sqlitedb.Full: {contract.ResourceLimit, true}, sqlitedb.Damaged: {contract.InternalError, false},
+		sqlitedb.Newer: {contract.MigrationReviewRequired, false}, sqlitedb.Foreign: {contract.Conflict, false}, sqlitedb.Unusable: {contract.InternalError, false},
+		privdir.Unsafe: {contract.Forbidden, false}, privdir.Unusable: {contract.InternalError, false}, privdir.Busy: {contract.Timeout, true},
+		safefile.NotSupported: {contract.NotSupported, false},
+	} {
+		cause := fmt.Errorf("deeper: %w", fault.New(from, "a sentence").WithHint("a hint"))
+		got := fault.From(state.Fault(cause))
+		if got.Code != want.code || got.Retryable != want.retry || got.Msg == "" || got.Hint != "a hint" || !errors.Is(got.Err, from) {
+			t.Errorf("%s: %+v", from, got)
+		}
+	}
+	other := errors.New("other")
+	if state.Fault(other) != other || state.Fault(nil) != nil {
+		t.Error("what is not the database's was changed")
 	}
 }

@@ -37,7 +37,9 @@ func scanWorkspace(scan scanner) (w Workspace, err error) {
 // clients were granted there is gone (contract 017).
 func (s *Store) OpenWorkspace(ctx context.Context, root string, dev, ino uint64, epoch string) (w Workspace, replaced bool, err error) {
 	id, now := s.WorkspaceID(root), s.stamp()
-	err = s.Write(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+	// It need not wait for the disk: if a power cut takes it, what was granted to a directory
+	// that is gone comes back with that directory's identity, and the next start notices again.
+	err = s.write(ctx, s.quick, func(ctx context.Context, c *sqlitedb.Conn) error {
 		old, found, err := findWorkspace(ctx, c, id)
 		if err != nil {
 			return err

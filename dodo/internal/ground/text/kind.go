@@ -35,7 +35,7 @@ func Detect(head []byte, whole bool) Kind {
 		if n == 0 {
 			continue
 		}
-		if body := head[n:]; e.holds(body, whole) && !(len(body) >= e.unit() && e.isNUL(body)) {
+		if body := head[n:]; e.holds(body, whole) && !e.hasNUL(body[:min(len(body), nulBytes)]) {
 			return Kind{Encoding: e, BOM: n, Name: "text", MIME: "text/plain"}
 		}
 	}
@@ -72,7 +72,14 @@ func (e Encoding) holds(b []byte, whole bool) bool {
 	return true
 }
 
-func (e Encoding) isNUL(b []byte) bool { return b[0] == 0 && b[e.unit()-1] == 0 }
+func (e Encoding) hasNUL(b []byte) bool {
+	for u := e.unit(); len(b) >= u; b = b[u:] {
+		if b[0] == 0 && b[u-1] == 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // guess16 takes bytes for UTF-16 without a mark when they are valid in it and most of
 // their units are ASCII.

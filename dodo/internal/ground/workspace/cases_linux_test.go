@@ -175,7 +175,7 @@ func TestCase5And6And11SwapRace(t *testing.T) {
 			}
 			tr.Walk(ctx, WalkOptions{Ignored: true, Workers: reads % 3}, func(v Visit) error {
 				if v.Type == safefile.Regular {
-					if data, _, err := v.Load(nil, 100); err == nil {
+					if data, _, _, err := v.LoadText(nil, 100); err == nil {
 						inside("Load", data)
 					}
 					if f, err := v.Open(); err == nil {
@@ -266,7 +266,7 @@ func TestCase10HardLinks(t *testing.T) {
 		t.Errorf("the file outside is %q", data)
 	}
 	must(t, tr.Walk(t.Context(), WalkOptions{}, func(v Visit) error {
-		_, _, err := v.Load(nil, 100)
+		_, _, _, err := v.LoadText(nil, 100)
 		return err
 	}))
 }
@@ -335,7 +335,7 @@ func TestCase17And18HugeAndEndlessFiles(t *testing.T) {
 		t.Errorf("details %v", f.Detail)
 	}
 	must(t, tr.Walk(t.Context(), WalkOptions{}, func(v Visit) error {
-		_, _, err := v.Load(nil, 1<<20)
+		_, _, _, err := v.LoadText(nil, 1<<20)
 		refused(t, err, contract.FileTooLarge)
 		return nil
 	}))
@@ -570,7 +570,9 @@ func TestSecretsAreDeniedByName(t *testing.T) {
 		files(t, dir, map[string]string{name: "secret"})
 	}
 	files(t, dir, map[string]string{"open/x.pem": "", "env.go": "", "keys.go": "", ".kube/other": "", "environment": "", "ssh/x": ""})
-	tr := tree(t, dir, Options{SecretDeny: []string{"/mine.*"}, SecretAllow: []string{"open/*.pem"}})
+	files(t, dir, map[string]string{"file/.aws": "secret", "file/drawer": "secret", "secrets.d/x": ""}) // files where rules speak of directories
+	secrets = append(secrets, "file/.aws", "file/drawer")
+	tr := tree(t, dir, Options{SecretDeny: []string{"/mine.*", "drawer/"}, SecretAllow: []string{"open/*.pem", "secrets.d/"}})
 	for _, name := range secrets {
 		everyWay(t, tr, parsed(t, name), contract.SecretPathDenied)
 		_, _, err := tr.Parent(parsed(t, name), true)
@@ -591,9 +593,13 @@ func TestSecretsAreDeniedByName(t *testing.T) {
 		refused(t, d.MoveTo(name, d, "y"), contract.SecretPathDenied)
 	}
 	must(t, d.Sweep("x"))
-	want := []string{".kube", ".kube/other", "a", "a/b", "env.go", "environment", "home", "home/.kube", "keys.go", "open", "open/x.pem", "ssh", "ssh/x", "x", ".docker"}
+	want := []string{".kube", ".kube/other", "a", "a/b", "env.go", "environment", "home", "home/.kube", "keys.go", "open", "open/x.pem", "ssh", "ssh/x", "x", ".docker",
+		"file", "secrets.d", "secrets.d/x"}
 	if diff := cmp.Diff(sorted(want), sorted(walked(t, tr, WalkOptions{Ignored: true}))); diff != "" {
 		t.Error(diff)
+	}
+	if _, err := tr.ReadDir(Path{"secrets.d"}, false); err != nil {
+		t.Errorf("what the owner excepted: %v", err)
 	}
 	for _, bad := range []Options{{SecretDeny: []string{"a[b"}}, {SecretAllow: []string{`a\`}}} {
 		_, err := Open(dir, bad)
@@ -636,7 +642,7 @@ func TestKernelFilesAreRefused(t *testing.T) {
 	visits := 0
 	must(t, tr.Walk(t.Context(), WalkOptions{}, func(v Visit) error {
 		visits++
-		_, _, err := v.Load(nil, 1000)
+		_, _, _, err := v.LoadText(nil, 1000)
 		refused(t, err, contract.PathDenied)
 		return nil
 	}))
@@ -762,6 +768,52 @@ func TestPanicOfAVisitReachesTheCaller(t *testing.T) {
 		}
 	}()
 	tr.Walk(t.Context(), WalkOptions{Workers: 2}, func(Visit) error { panic("on purpose") })
+}
+
+// However a walk ends, it leaves no directory open.
+func TestWalkLeavesNothingOpen(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 20 {
+		files(t, dir, map[string]string{strconv.Itoa(i) + "/a/b/c": "", strconv.Itoa(i) + "/d": ""})
+	}
+	must(t, os.Chmod(filepath.Join(dir, "3/a"), 0))
+	defer os.Chmod(filepath.Join(dir, "3/a"), 0o700)
+	tr := tree(t, dir, Options{})
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		must(t, err)
+		return len(list)
+	}
+	before := open()
+	for name, f := range map[string]func(v Visit, n int) error{
+		"whole": func(Visit, int) error { return nil },
+		"skip":  func(v Visit, _ int) error { return map[safefile.Type]error{safefile.Directory: fs.SkipDir}[v.Type] },
+		"ended": func(_ Visit, n int) error { return map[int]error{7: io.EOF}[n] },
+		"panics": func(_ Visit, n int) error {
+			if n == 9 {
+				panic("on purpose")
+			}
+			return nil
+		},
+	} {
+		for _, o := range []WalkOptions{{}, {Workers: 3}, {Workers: 3, MaxEntries: 11}, {MaxDepth: 2}} {
+			var mu sync.Mutex
+			n := 0
+			func() {
+				defer func() { recover() }()
+				tr.Walk(t.Context(), o, func(v Visit) error {
+					mu.Lock()
+					n++
+					at := n
+					mu.Unlock()
+					return f(v, at)
+				})
+			}()
+			if after := open(); after != before {
+				t.Errorf("%s %+v: %d files are open, %d were", name, o, after, before)
+			}
+		}
+	}
 }
 
 // A reader sees one state of a file that is rewritten in place all the time, or an error.

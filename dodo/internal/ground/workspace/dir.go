@@ -21,7 +21,8 @@ type Dir struct {
 }
 
 // Parent opens the directory an entry is in. With create the missing directories on the way
-// are made and named, the outermost first; on an error those made so far are named too.
+// are made, flushed and named, the outermost first; on an error those made so far are named
+// too.
 func (t *Tree) Parent(p Path, create bool) (*Dir, []Path, error) {
 	if p.IsRoot() {
 		return nil, nil, fault.New(contract.PathDenied, "the root of the workspace itself is not changed").
@@ -48,6 +49,7 @@ func (t *Tree) Parent(p Path, create bool) (*Dir, []Path, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = dir.Mkdir(name, 0o777); err == nil {
 				made = append(made, dir.path.Join(name))
+				err = dir.Sync()
 			} else if errors.Is(err, fs.ErrExist) {
 				err = nil // somebody else made it meanwhile
 			}
@@ -63,9 +65,6 @@ func (t *Tree) Parent(p Path, create bool) (*Dir, []Path, error) {
 	}
 	return dir, made, nil
 }
-
-// Path is the directory's.
-func (d *Dir) Path() Path { return d.path }
 
 // Close releases the descriptor.
 func (d *Dir) Close() error { return d.d.Close() }
@@ -240,7 +239,7 @@ func (d *Dir) creatable(name string) error {
 	if err := d.t.Access(p); err != nil {
 		return err
 	}
-	return creatableName(p)
+	return plainName(p)
 }
 
 func (d *Dir) fault(p Path, err error) error {

@@ -249,10 +249,18 @@ func (t *Tree) onTheWay(p Path, cause error) error {
 		}
 		return linkFault(Path{p.rel[:end]})
 	}
-	if in, err := t.root.Stat(p.String()); err == nil && in.Type != safefile.Link {
+	in, err := t.root.Stat(p.String())
+	switch {
+	case err != nil || in.Type == safefile.Link:
+		return linkFault(p)
+	case errors.Is(cause, safefile.ErrNotDirectory):
 		return notDirectory(p, cause)
 	}
-	return linkFault(p)
+	if err := t.regular(p, in); err != nil {
+		return err
+	}
+	return fault.Wrap(contract.FileChanged, cause, "it became another file while it was opened").
+		WithHint("try again").With("path", p.Shown()).Retry()
 }
 
 func notDirectory(p Path, cause error) error {

@@ -41,8 +41,9 @@ const (
 	secret
 )
 
-// judge is for an entry of a directory that is itself reachable.
-func (g *guard) judge(p Path, name string, dir bool) layer {
+// judge is for an entry of a directory that is itself reachable. What is secret as a
+// directory is secret as a file too: it may be one tomorrow.
+func (g *guard) judge(p Path, name string) layer {
 	if gitName(name) || stageName(name) {
 		return protected
 	}
@@ -54,32 +55,25 @@ func (g *guard) judge(p Path, name string, dir bool) layer {
 			}
 		}
 	}
-	if is, _ := g.secret.Match(p.rel, dir); is {
+	if is, _ := g.secret.Match(p.rel, true); is {
 		return secret
 	}
 	if other := guarded(p.rel); other != p.rel {
-		if is, _ := g.secret.Match(other, dir); is {
+		if is, _ := g.secret.Match(other, true); is {
 			return secret
 		}
 	}
 	return reachable
 }
 
-// check is judge for a path from outside: every directory on the way counts, and the last
-// name may be or become a file or a directory.
+// check is judge for a path from outside: every directory on the way counts.
 func (g *guard) check(p Path) layer {
 	for start := 0; start < len(p.rel); {
-		end := strings.IndexByte(p.rel[start:], '/')
-		last := end < 0
-		if end += start; last {
-			end = len(p.rel)
+		end := len(p.rel)
+		if i := strings.IndexByte(p.rel[start:], '/'); i >= 0 {
+			end = start + i
 		}
-		at, name := Path{p.rel[:end]}, p.rel[start:end]
-		l := g.judge(at, name, true)
-		if l == reachable && last {
-			l = g.judge(at, name, false)
-		}
-		if l != reachable {
+		if l := g.judge(Path{p.rel[:end]}, p.rel[start:end]); l != reachable {
 			return l
 		}
 		start = end + 1

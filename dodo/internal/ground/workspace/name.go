@@ -10,9 +10,9 @@ import (
 	"localmcp/internal/fault"
 )
 
-// creatableName admits names that every terminal and every client can show: what exists under
+// plainName admits names that every terminal and every client can show: what exists under
 // another name can be read and changed, but nothing new gets one.
-func creatableName(p Path) error {
+func plainName(p Path) error {
 	deny := func(why string) error {
 		return fault.New(contract.PathDenied, "the new name %s", why).WithHint("choose another name")
 	}
@@ -29,8 +29,9 @@ func creatableName(p Path) error {
 
 // Shown is the path for an answer: as it is, but that bytes which are no UTF-8 are written
 // as \x and two hex digits. Such an entry can be seen and not named by a caller.
-func (p Path) Shown() string {
-	s := p.String()
+func (p Path) Shown() string { return shown(p.String()) }
+
+func shown(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}

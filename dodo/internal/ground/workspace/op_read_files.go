@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -126,7 +127,7 @@ func (r *reader) read(ctx context.Context, files []wanted) error {
 	r.parts = make([]part, len(files))
 	for i, w := range files {
 		p := &r.parts[i]
-		p.wanted, p.number, p.shown = w, i+1, Path{w.Path}.Shown()
+		p.wanted, p.number, p.shown = w, i+1, shown(w.Path)
 		order[i] = p
 		if p.path, p.err = ParsePath(w.Path); p.err != nil {
 			continue
@@ -182,24 +183,18 @@ func (r *reader) one(ctx context.Context, p *part, share int) error {
 	case err == nil:
 		hash := contract.Hash(data)
 		p.out.Hash = &hash
-	case fault.From(err).Code == contract.FileTooLarge:
+	case errors.Is(err, contract.FileTooLarge) || errors.Is(err, contract.FileChanged) && p.somewhere():
 		f, ferr := r.t.Open(p.path)
 		if ferr != nil {
 			return ferr
 		}
 		defer f.Close()
-		source, in = f, f.Info
-		if p.StartLine == 0 && p.EndLine == 0 && p.TailLines == 0 && p.ByteOffset == nil && p.MaxBytes == 0 {
-			// Nothing says which part is wanted. What is no text says what it is.
-			head := make([]byte, text.HeadBytes)
-			n, herr := f.ReadAt(head, 0)
-			if herr != nil && herr != io.EOF {
-				return r.t.lookup(p.path, herr)
-			}
-			if kind := text.Detect(head[:n], false); !kind.Binary || p.Encoding != "" {
-				return err
-			}
+		if known, ferr := p.bounded(f); ferr != nil {
+			return r.t.lookup(p.path, ferr)
+		} else if !known {
+			return err
 		}
+		source, in = f, f.Info
 	default:
 		return err
 	}
@@ -218,13 +213,12 @@ func (r *reader) one(ctx context.Context, p *part, share int) error {
 	}
 	encoding := string(w.Kind.Encoding)
 	p.out.Content, p.out.Encoding = &w.Content, &encoding
-	known := func(n int64, least int64) *int64 {
-		if n < least {
-			return nil
-		}
-		return &n
+	if w.TotalLines >= 0 {
+		p.out.TotalLines = &w.TotalLines
 	}
-	p.out.TotalLines, p.out.NextOffset = known(w.TotalLines, 0), known(w.NextOffset, 0)
+	if w.NextOffset >= 0 {
+		p.out.NextOffset = &w.NextOffset
+	}
 	if w.StartLine > 0 {
 		p.out.StartLine, p.out.EndLine = &w.StartLine, &w.EndLine
 	}
@@ -232,6 +226,24 @@ func (r *reader) one(ctx context.Context, p *part, share int) error {
 		r.warnings = append(r.warnings, fmt.Sprintf("file %d has %d control or direction characters that are not seen", p.number, w.Hidden))
 	}
 	return nil
+}
+
+// somewhere reports whether a place in the file is asked for, which is there also while the
+// file grows.
+func (p *part) somewhere() bool { return p.TailLines > 0 || p.ByteOffset != nil }
+
+// bounded reports whether it is known what part of a file is wanted that is not read whole. What
+// is no text only says what it is.
+func (p *part) bounded(f *File) (bool, error) {
+	if p.somewhere() || p.StartLine > 0 || p.EndLine > 0 || p.MaxBytes > 0 {
+		return true, nil
+	}
+	head := make([]byte, text.HeadBytes)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	return p.Encoding == "" && text.Detect(head[:n], false).Binary, nil
 }
 
 // fitting reads a window that has at most share bytes as JSON, whatever its characters need

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -322,6 +323,49 @@ func TestReadFilesOfALargeLog(t *testing.T) {
 	}
 	if len(got.Errors) != 1 || got.Errors[0].Error.Code != contract.FileTooLarge {
 		t.Errorf("%+v", got.Errors)
+	}
+}
+
+// The end of a log that is written all the time can be read.
+func TestReadFilesOfABusyLog(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"log": strings.Repeat("a line of the log\n", 200_000)})
+	s := service(t, dir, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		f, err := os.OpenFile(filepath.Join(dir, "log"), os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		for ctx.Err() == nil {
+			f.WriteString("a line of the log\n")
+			time.Sleep(100 * time.Microsecond)
+		}
+	})
+	unsettled := 0
+	for range 20 {
+		var got reading
+		_, err := ask(t, s, "read_files", `{"files":[{"path":"log","tailLines":2},{"path":"log"}]}`, &got)
+		must(t, err)
+		if got.Files[0].text() != "a line of the log\na line of the log\n" {
+			t.Fatalf("%+v", got)
+		}
+		if got.Files[0].Hash == nil {
+			unsettled++
+		}
+		for _, e := range got.Errors {
+			if e.Error.Code != contract.FileChanged {
+				t.Errorf("%+v", e)
+			}
+		}
+	}
+	cancel()
+	wg.Wait()
+	if unsettled == 0 {
+		t.Log("the log held still for every read")
 	}
 }
 

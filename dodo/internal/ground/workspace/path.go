@@ -92,11 +92,3 @@ func (p Path) Join(name string) Path {
 func (p Path) Within(dir Path) bool {
 	return dir.rel == "" || p.rel == dir.rel || strings.HasPrefix(p.rel, dir.rel) && p.rel[len(dir.rel)] == '/'
 }
-
-// depth is the number of names.
-func (p Path) depth() int {
-	if p.rel == "" {
-		return 0
-	}
-	return strings.Count(p.rel, "/") + 1
-}

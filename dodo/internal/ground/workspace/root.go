@@ -20,6 +20,8 @@ type Options struct {
 	Hidden []string
 	// SecretDeny and SecretAllow are patterns of git's ignore files, without regard to the
 	// case of letters: what is secret beside the built-in list, and what is not after all.
+	// A slash at the end makes no difference in them; what is in a secret directory stays
+	// secret unless the directory is excepted.
 	SecretDeny, SecretAllow []string
 	// Exclude are patterns of git's ignore files for what listings and searches leave out
 	// unless they are asked for it. They only add.
@@ -183,9 +185,6 @@ func (t *Tree) Root() string { return t.root.Path() }
 
 // Identity is that of the directory that was opened.
 func (t *Tree) Identity() Identity { return t.id }
-
-// MaxFile is the size in bytes above which a file is not read whole.
-func (t *Tree) MaxFile() int64 { return t.maxFile }
 
 // Close releases the descriptor.
 func (t *Tree) Close() error { return t.root.Close() }

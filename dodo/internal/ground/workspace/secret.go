@@ -58,6 +58,9 @@ func secretRules(deny, allow []string) (*ignore.Rules, error) {
 				return nil, fault.Wrap(contract.InvalidInput, err, "a pattern of %s does not hold", list.name).
 					WithHint("correct it in the configuration: patterns are those of .gitignore").With("pattern", pattern)
 			}
+			if list.sign != "" {
+				pattern = strings.TrimSuffix(pattern, "/") // judge takes all for directories
+			}
 			b.WriteString(list.sign + pattern + "\n")
 		}
 	}

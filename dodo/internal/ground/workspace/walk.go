@@ -66,30 +66,6 @@ func (v *Visit) Open() (*File, error) {
 	return v.t.admit(v.Path, f, in)
 }
 
-// Load reads the file into buf, which grows when it must, with the conditions of
-// [Tree.Open]. A file of more than max bytes gives FILE_TOO_LARGE. It is the way of those
-// who read many files: one that is written meanwhile may be torn.
-func (v *Visit) Load(buf []byte, max int64) ([]byte, Info, error) {
-	data, in, more, err := v.dir.Load(v.name, buf, max)
-	switch {
-	case err != nil:
-		return buf[:0], Info{}, v.t.lookup(v.Path, err)
-	case more:
-		return buf[:0], infoOf(in), tooLarge(v.Path, in.Size, max)
-	}
-	if err := v.t.regular(v.Path, in); err != nil {
-		return buf[:0], Info{}, err
-	}
-	if in.Dev != v.t.id.Dev { // a file may be a mount of its own
-		f, err := v.Open()
-		if err != nil {
-			return buf[:0], Info{}, err
-		}
-		f.Close()
-	}
-	return data, infoOf(in), nil
-}
-
 // Walk visits what is below the start. When f returns fs.SkipDir for a directory, what is in
 // it is not visited; when it returns another error, the walk ends with that. With several
 // workers f is called by several goroutines at once; all have returned when Walk returns.
@@ -128,7 +104,7 @@ func (t *Tree) Walk(ctx context.Context, o WalkOptions, f func(Visit) error) err
 	if o.Workers > 1 {
 		err = w.parallel(start, o.Workers)
 	} else {
-		defer d.Close()
+		w.inOrder = true
 		err = w.ordered(start)
 	}
 	if err == nil && w.cut.Load() {
@@ -145,13 +121,14 @@ func bound(n, most int) int {
 }
 
 type walker struct {
-	t     *Tree
-	ctx   context.Context // of one Walk, which ends before it returns
-	f     func(Visit) error
-	max   int
-	depth int
-	seen  atomic.Int64
-	cut   atomic.Bool
+	t       *Tree
+	ctx     context.Context // of one Walk, which ends before it returns
+	f       func(Visit) error
+	max     int
+	depth   int
+	inOrder bool
+	seen    atomic.Int64
+	cut     atomic.Bool
 
 	mu       sync.Mutex // over reading ignore files
 	ordinary *ordinary  // nil when nothing is left out
@@ -188,6 +165,9 @@ func (w *walker) list(n *node) ([]item, error) {
 		w.mu.Unlock()
 	}
 	kept := w.t.visible(w.ordinary, n.rules, n.path, all)
+	if w.inOrder {
+		order(kept)
+	}
 	if room := int64(w.max) - w.seen.Add(int64(len(kept))) + int64(len(kept)); room < int64(len(kept)) {
 		w.cut.Store(true)
 		kept = kept[:max(room, 0)]
@@ -195,7 +175,7 @@ func (w *walker) list(n *node) ([]item, error) {
 	return kept, nil
 }
 
-// visible is what callers see of a directory they see, sorted by bytes.
+// visible is what callers see of a directory they see.
 func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry) []item {
 	list := make([]item, 0, len(all))
 	for _, e := range all {
@@ -203,47 +183,56 @@ func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry) []
 			continue
 		}
 		i := item{dir.Join(e.Name), e.Name, e.Type == safefile.Directory}
-		if t.guard.judge(i.path, i.name, i.dir) == reachable && (o == nil || !o.leavesOut(l, i.path, i.name, i.dir)) {
+		if t.guard.judge(i.path, i.name) == reachable && (o == nil || !o.leavesOut(l, i.path, i.name, i.dir)) {
 			list = append(list, i)
 		}
 	}
-	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.name, b.name) })
 	return list
 }
 
-// enter opens and visits a directory of n. It is nil when nothing in it is to be visited.
-func (w *walker) enter(n *node, i item) (*node, error) {
-	v := Visit{Path: i.path, Type: safefile.Directory, t: w.t, dir: n.dir, name: i.name}
-	d, err := n.dir.Sub(i.name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safefile.ErrNotDirectory) {
-		return nil, nil // it went away, or became something else
-	}
-	if err == nil && w.t.foreign(d) {
-		d.Close()
-		return nil, nil
-	}
-	if err != nil {
-		v.Err = w.t.lookup(i.path, err)
-	}
-	err = w.f(v)
-	if v.Err == nil && (err != nil || n.depth+1 >= w.depth) {
-		d.Close()
-		if err == nil {
-			if w.depth == MaxWalkDepth { // not a depth that was asked for
-				w.cut.Store(true)
-			}
-			return nil, nil
-		}
-	}
-	if err == fs.SkipDir {
-		err = nil
-	} else if err == nil && v.Err == nil {
-		return &node{dir: d, path: i.path, depth: n.depth + 1, rules: n.rules}, nil
-	}
-	return nil, err
+func order(list []item) {
+	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.name, b.name) })
 }
 
+// enter opens and visits a directory of n. It is nil when nothing in it is to be visited.
+func (w *walker) enter(n *node, i item) (sub *node, err error) {
+	v := Visit{Path: i.path, Type: safefile.Directory, t: w.t, dir: n.dir, name: i.name}
+	d, err := n.dir.Sub(i.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, safefile.ErrNotDirectory):
+		return nil, nil // it went away, or became something else
+	case err != nil:
+		v.Err = w.t.lookup(i.path, err)
+		if err := w.f(v); err != fs.SkipDir {
+			return nil, err
+		}
+		return nil, nil
+	}
+	defer func() {
+		if sub == nil {
+			d.Close()
+		}
+	}()
+	if w.t.foreign(d) {
+		return nil, nil
+	}
+	if err := w.f(v); err == fs.SkipDir {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if n.depth+1 >= w.depth {
+		if w.depth == MaxWalkDepth { // not a depth that was asked for
+			w.cut.Store(true)
+		}
+		return nil, nil
+	}
+	return &node{dir: d, path: i.path, depth: n.depth + 1, rules: n.rules}, nil
+}
+
+// ordered visits what is in a directory, and closes it.
 func (w *walker) ordered(n *node) error {
+	defer n.dir.Close()
 	list, err := w.list(n)
 	if err != nil {
 		return err
@@ -258,7 +247,6 @@ func (w *walker) ordered(n *node) error {
 		sub, err := w.enter(n, i)
 		if err == nil && sub != nil {
 			err = w.ordered(sub)
-			sub.dir.Close()
 		}
 		if err != nil {
 			return err
@@ -451,18 +439,21 @@ func (t *Tree) ReadDir(p Path, ignored bool) ([]Entry, error) {
 	return list, nil
 }
 
-// items is what callers see of one directory.
+// items is what callers see of one directory, sorted by bytes.
 func (t *Tree) items(d *safefile.Dir, p Path, ignored bool) ([]item, error) {
 	all, err := d.Entries()
 	if err != nil {
 		return nil, t.lookup(p, err)
 	}
-	if ignored {
-		return t.visible(nil, nil, p, all), nil
+	var o *ordinary
+	var rules *level
+	if !ignored {
+		if o, rules, err = t.levels(p); err != nil {
+			return nil, err
+		}
+		rules = o.enter(rules, d, p, all)
 	}
-	o, rules, err := t.levels(p)
-	if err != nil {
-		return nil, err
-	}
-	return t.visible(o, o.enter(rules, d, p, all), p, all), nil
+	list := t.visible(o, rules, p, all)
+	order(list)
+	return list, nil
 }

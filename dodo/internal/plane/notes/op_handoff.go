@@ -48,7 +48,7 @@ func (s *Service) handoffWrite() contract.Op {
 		}
 		if len(content) > largestHandoff {
 			return a, fault.New(contract.ResourceLimit, "the handoff has %d bytes, more than the %d allowed", len(content), largestHandoff).
-				WithHint("Shorten it: name files and changesets instead of quoting them.")
+				WithHint("shorten it: name files and changesets instead of quoting them")
 		}
 		h, err := s.store.AddHandoff(ctx, s.workspace, c.Principal.GrantID, content)
 		if err != nil {

@@ -36,7 +36,7 @@ func (s *Service) todoWrite() contract.Op {
 		seen := map[string]bool{}
 		for i, t := range in.Todos {
 			if seen[t.ID] {
-				return a, fault.New(contract.InvalidInput, "todos[%d].id is that of an earlier entry", i).WithHint("Give each entry an id of its own.")
+				return a, fault.New(contract.InvalidInput, "todos[%d].id is that of an earlier entry", i).WithHint("give each entry an id of its own")
 			}
 			seen[t.ID] = true
 			if t.Status == "in_progress" {

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"localmcp/dodo/internal/config"
+	"localmcp/dodo/internal/connect"
+	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/door/owner"
+	"localmcp/dodo/internal/ground/state"
+	"localmcp/internal/cli"
+	"localmcp/internal/fault"
+)
+
+// checkOut is one thing the doctor looked at.
+type checkOut struct {
+	Name    string `json:"name"`
+	State   string `json:"state"` // ok, note or problem
+	Finding string `json:"finding"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// doctorOut is what doctor prints.
+type doctorOut struct {
+	OK     bool       `json:"ok"`
+	Checks []checkOut `json:"checks"`
+}
+
+// Text is the list in words.
+func (o *doctorOut) Text() string {
+	var b strings.Builder
+	for _, c := range o.Checks {
+		fmt.Fprintf(&b, "%-8s %-14s %s\n", c.State, c.Name, line(c.Finding))
+		if c.Remedy != "" {
+			fmt.Fprintf(&b, "%24s%s\n", "", line(c.Remedy))
+		}
+	}
+	return b.String()
+}
+
+func (o *doctorOut) add(name, state, format string, args ...any) {
+	o.Checks = append(o.Checks, checkOut{Name: name, State: state, Finding: fmt.Sprintf(format, args...)})
+}
+
+// fail notes a failure with what to do about it.
+func (o *doctorOut) fail(name string, err error) {
+	f := fault.From(err)
+	o.Checks = append(o.Checks, checkOut{Name: name, State: "problem", Finding: f.Error(), Remedy: f.Hint})
+	o.OK = false
+}
+
+func (p *program) doctorCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look whether everything is as it should be",
+		Long:  "Doctor looks at the program, the installation, the state, the projects and the running servers. It changes\nnothing and prints no secrets.",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o := p.examine(c.Context())
+			if err := p.output(asJSON, o); err != nil || o.OK {
+				return err
+			}
+			return cli.Status(1)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	return c
+}
+
+func (p *program) examine(ctx context.Context) *doctorOut {
+	o := &doctorOut{OK: true}
+	o.add("program", "ok", "dodo %s, %s, %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if os.Geteuid() == 0 {
+		o.add("user", "note", "dodo runs as root: what it serves is open as widely as root's files are")
+	}
+	dir, err := config.Dir(p.env)
+	if err != nil {
+		o.fail("installation", err)
+		return o
+	}
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		o.add("installation", "note", "%s is not there yet: the first start makes it", dir)
+	} else if c, err := config.Load(dir); err != nil {
+		o.fail("installation", err)
+	} else {
+		o.add("installation", "ok", "%s", dir)
+		o.add("access", "ok", "%s", c.AccessMode)
+		p.examineState(ctx, dir, o)
+		p.examineServers(ctx, dir, o)
+	}
+	for _, tool := range []struct{ name, why string }{
+		{"git", "git operations need it"},
+		{"rg", "search is built in and does not need it"},
+	} {
+		if path, ok := connect.Find(tool.name, p.env["PATH"]); ok {
+			o.add(tool.name, "ok", "%s", path)
+		} else {
+			o.add(tool.name, "note", "not on your PATH: %s", tool.why)
+		}
+	}
+	return o
+}
+
+func (p *program) examineState(ctx context.Context, dir string, o *doctorOut) {
+	store, err := state.Open(ctx, dir, state.Options{Existing: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		o.add("state", "note", "there is none yet")
+		return
+	}
+	if err != nil {
+		o.fail("state", err)
+		return
+	}
+	defer store.Close()
+	size := int64(0)
+	for _, suffix := range []string{"", "-wal"} {
+		if st, err := os.Lstat(filepath.Join(dir, state.FileName+suffix)); err == nil {
+			size += st.Size()
+		}
+	}
+	o.add("state", "ok", "%s, %.1f MiB", state.FileName, float64(size)/(1<<20))
+	switch v, err := store.Verify(ctx); {
+	case err != nil:
+		o.fail("audit", err)
+	case v.Broken != nil:
+		o.fail("audit", fault.New(contract.InternalError, "the chain is broken at row %d: %s", v.Broken.ID, v.Broken.Why).
+			WithHint("rows before it hold; find out who changed the file, and keep a copy of it"))
+	default:
+		o.add("audit", "ok", "%d rows, whole", v.Rows)
+	}
+	projects, err := store.Projects(ctx, false)
+	if err != nil {
+		o.fail("projects", err)
+		return
+	}
+	ready := 0
+	for _, project := range projects {
+		if r := project.Readiness(); r == state.Ready {
+			ready++
+		} else {
+			o.fail("project", fault.New(contract.PathDenied, "%s is %s: %s", project.ID, r, project.Root).
+				WithHint("register the directory again with `dodo project add`, or remove the project"))
+		}
+	}
+	o.add("projects", "ok", "%d ready of %d", ready, len(projects))
+}
+
+func (p *program) examineServers(ctx context.Context, dir string, o *doctorOut) {
+	live, silent, err := owner.Discover(ctx, dir)
+	if err != nil {
+		o.fail("servers", err)
+		return
+	}
+	o.add("servers", "ok", "%d running", len(live))
+	for _, s := range silent {
+		o.fail("server", s.Err)
+	}
+	for _, l := range live {
+		if l.Version != version {
+			o.add("server", "note", "%d is dodo %s: restart its client to have %s", l.PID, l.Version, version)
+		}
+	}
+}

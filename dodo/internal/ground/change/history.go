@@ -1,0 +1,89 @@
+package change
+
+import (
+	"context"
+	"time"
+
+	"localmcp/dodo/internal/ground/state"
+)
+
+// History lists the newest changes of the workspace, at most limit.
+func (s *Service) History(ctx context.Context, limit int) ([]Changeset, error) {
+	return s.list(ctx, "workspace = ? ORDER BY seq DESC LIMIT ?", s.WorkspaceID, limit)
+}
+
+// Changeset returns one change of the workspace; an unknown id gives NOT_FOUND.
+func (s *Service) Changeset(ctx context.Context, id string) (Changeset, error) {
+	e, err := s.journal.find(ctx, id)
+	if err != nil {
+		return Changeset{}, err
+	}
+	return e.Changeset, nil
+}
+
+func (s *Service) list(ctx context.Context, where string, args ...any) ([]Changeset, error) {
+	entries, err := s.journal.entries(ctx, where, args...)
+	list := make([]Changeset, len(entries))
+	for i, e := range entries {
+		list[i] = e.Changeset
+	}
+	return list, err
+}
+
+// upkeepEvery is how often a process that changes files prunes what is old.
+const upkeepEvery = 10 * time.Minute
+
+// tend prunes now and then, behind a change. What fails is tried again later: it is
+// housekeeping and takes nothing from the change.
+func (s *Service) tend(ctx context.Context) {
+	now := s.Now()
+	s.mu.Lock()
+	due := now.Sub(s.upkeep) >= upkeepEvery
+	if due {
+		s.upkeep = now
+	}
+	s.mu.Unlock()
+	if due {
+		_ = s.Prune(ctx)
+	}
+}
+
+// Prune removes backups and plans that have had their time, and the oldest of the history.
+func (s *Service) Prune(ctx context.Context) error {
+	if err := s.plans.sweep(ctx); err != nil {
+		return err
+	}
+	if err := s.journal.prune(ctx); err != nil {
+		return err
+	}
+	return s.backups.prune(ctx, BackupBytes)
+}
+
+// Located is a change together with the workspace it is of.
+type Located struct {
+	Workspace string // id
+	Changeset
+}
+
+// Everywhere lists changes of all workspaces of an installation, the newest first: those
+// that wait for the owner, or the one of an id. It is for the owner's commands, which need
+// no open workspace to find out which one they are about.
+func Everywhere(ctx context.Context, store *state.Store, id string) ([]Located, error) {
+	j := journal{store: store}
+	where, args := "status = 'recovery_required' ORDER BY seq DESC", []any(nil)
+	if id != "" {
+		where, args = "id = ?", []any{id}
+	}
+	entries, err := j.entries(ctx, where, args...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Located, len(entries))
+	for i, e := range entries {
+		list[i].Changeset = e.Changeset
+		if list[i].Workspace, err = j.workspaceOf(ctx, e.ID); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,42 @@
+package change
+
+import (
+	"context"
+
+	"localmcp/dodo/internal/contract"
+)
+
+type rollbackChangesIn struct {
+	ChangesetID    string `json:"changesetId" maxLength:"128" doc:"As the change answered, or change_history lists it."`
+	IdempotencyKey string `json:"idempotencyKey" minLength:"8" maxLength:"128" doc:"Yours for this one rollback: the same call with the same key is done once and answered again."`
+}
+
+type rollbackChangesOut struct {
+	ChangesetID string   `json:"changesetId" doc:"Of the rollback: it can be taken back too."`
+	Restored    []string `json:"restored" doc:"The paths that are as they were before."`
+	Replayed    bool     `json:"replayed" doc:"The answer of an earlier call with this key."`
+}
+
+func (s *Service) rollbackChanges() contract.Op {
+	d := mutate("rollback_changes", "Take a change back",
+		"Takes one of your changes back: every file it wrote becomes what it was before, and nothing else is touched. If any of them was changed since, "+
+			"nothing is done and the answer names them. The rollback is a change of its own in the history and can be taken back itself.")
+	d.Idempotent = true
+	return contract.Do(d, func(ctx context.Context, c contract.Call, in rollbackChangesIn) (contract.Act[rollbackChangesOut], error) {
+		o, err := s.undoOrder(ctx, c.Principal, in.ChangesetID)
+		if err != nil {
+			return contract.Act[rollbackChangesOut]{}, err
+		}
+		act := contract.Act[rollbackChangesOut]{Summary: o.plan.Summary(), Run: func(ctx context.Context) (contract.Answer[rollbackChangesOut], error) {
+			r, err := s.runRollback(ctx, o)
+			return contract.Answer[rollbackChangesOut]{
+				Data: rollbackChangesOut{ChangesetID: r.ChangesetID, Restored: r.Restored}, Warnings: r.Notes,
+			}, err
+		}}
+		asks, err := s.asks(ctx, c.Principal)
+		if asks {
+			act.Preview = s.approval(o.plan)
+		}
+		return act, err
+	})
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package change_test
+
+const raceEnabled = true
