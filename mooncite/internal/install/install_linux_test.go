@@ -928,3 +928,37 @@ func TestUninstallFailsOnTheWay(t *testing.T) {
 	w.ok("uninstall", "1.0.0", install.Uninstalled)
 	w.gone()
 }
+
+// Settings of Pi without a list of packages are the same to the byte after an install that
+// is taken back, one that was killed, and a disable.
+func TestPiWithoutPackages(t *testing.T) {
+	t.Parallel()
+	const mine = "{\r\n  \"theme\":   \"dark\"\r\n}"
+	w := newWorld(t)
+	name := w.Write(t, ".pi/agent/settings.json", mine)
+	same := func(after string) {
+		t.Helper()
+		if data, err := os.ReadFile(name); err != nil || string(data) != mine {
+			t.Errorf("after %s: %q, %v", after, data, err)
+		}
+	}
+	w.Write(t, "break/claude-add", "fail")
+	w.refused("install", "1.0.0", evidence.CodeClient, "it broke")
+	same("an install that failed")
+	must(t, os.RemoveAll(w.Path("break")))
+	for step := 1; ; step++ {
+		killed, said := w.kill("install", "1.0.0", step)
+		if !killed {
+			t.Fatal("there is no such step")
+		}
+		w.ok("uninstall", "1.0.0", install.Uninstalled)
+		same(said)
+		if strings.Contains(said, "Pi has written its settings") {
+			break
+		}
+	}
+	w.ok("install", "1.0.0", install.Installed)
+	w.want(allExact)
+	w.ok("disable", "1.0.0", install.Disabled)
+	same("disable")
+}
