@@ -275,3 +275,33 @@ func TestRealClients(t *testing.T) {
 		t.Errorf("another's server was changed: %s, before %s", now, theirs)
 	}
 }
+
+// What people write by hand and the real clients would write in their own form comes back
+// to the byte: settings of Pi without a list of packages, Codex's comments. Where Codex has
+// its servers in an inline table, the file stays as Codex makes it, and Codex starts.
+func TestRealClientsSettings(t *testing.T) {
+	for _, c := range []struct{ pi, codex, after string }{
+		{"{\r\n\t\"theme\":   \"dark\",\r\n\r\n\t\"shown\": 1.0\r\n}\r\n", otherCodex, otherCodex},
+		{"{ \"packages\": [ ] }\n", "mcp_servers = { other = { command = \"/bin/true\" } }\n", "[mcp_servers ]\nother = { command = \"/bin/true\" }\n"},
+	} {
+		w := withClients(t)
+		for _, name := range []string{"MOONCITE_OMP_COMMAND", "MOONCITE_CLAUDE_COMMAND"} {
+			w.Set(name, "/nowhere")
+		}
+		w.Write(t, ".pi/agent/settings.json", c.pi)
+		w.Write(t, ".codex/config.toml", c.codex)
+		w.must(0, "install")
+		if r := w.status().Registrations; r.Pi != "exact" || r.Codex != "exact" {
+			t.Errorf("with %q and %q status says %+v", c.pi, c.codex, r)
+		}
+		if r := w.client("codex", "mcp", "list"); r.status != 0 {
+			t.Errorf("with %q Codex says %s", c.codex, r.stderr)
+		}
+		w.must(0, "uninstall")
+		for name, want := range map[string]string{".pi/agent/settings.json": c.pi, ".codex/config.toml": c.after} {
+			if data, err := os.ReadFile(w.Path(name)); err != nil || string(data) != want {
+				t.Errorf("%s is %q, want %q (%v)", name, data, want, err)
+			}
+		}
+	}
+}

@@ -8,7 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"localmcp/internal/fault"
+	"localmcp/internal/privdir"
 	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/install"
 	"localmcp/mooncite/internal/source"
 )
@@ -20,7 +23,13 @@ func (p *program) installCommand() *cobra.Command {
 			"client's own command. An older version is replaced; what is in order is left alone. Nothing that\n"+
 			"mooncite did not make is replaced: another server, package or command of the name is refused.",
 		func(ctx context.Context, i *install.Installer, places source.Places) (install.Result, error) {
-			if err := ownState(places); err != nil { // before anything is made
+			for _, dir := range []string{i.Places.Root, i.Places.Launcher} {
+				if o, inside := places.Inside(dir); inside {
+					return install.Result{}, fault.Wrap(evidence.CodeInstall, &privdir.At{Path: dir}, "mooncite would be installed inside the histories of %s, which are never written to", o).
+						WithHint("set XDG_DATA_HOME to a directory outside every root, or take a registered one out with `mooncite source remove`; `mooncite source list` shows them")
+				}
+			}
+			if err := p.prepare(places); err != nil { // without it the program is of no use
 				return install.Result{}, err
 			}
 			r, err := i.Install(ctx)
@@ -71,7 +80,9 @@ func (p *program) lifecycle(use, short, long string, do func(context.Context, *i
 				return err
 			}
 			if use == "install" || len(r.Registrations) > 0 && engine.Present(places) {
-				return engine.SaveRegistrations(places, registrations(r.Registrations), time.Now())
+				if err := engine.SaveRegistrations(places, registrations(r.Registrations), time.Now()); err != nil {
+					p.streams.Notef("What the clients say could not be kept for the status of servers: %s.", fault.From(err).Error())
+				}
 			}
 			return nil
 		},

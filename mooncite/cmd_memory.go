@@ -201,8 +201,16 @@ func (p *program) confirm(ctx context.Context, what string) error {
 	return nil
 }
 
-// noteResting tells the owner, beside the answer, which memories rest on text that was
-// forgotten: they are hidden from recall now, but what agents wrote stays.
+// resting says in words how something rests on forgotten text.
+var resting = map[string]string{
+	memory.RestsNow:     "hidden from recall now",
+	memory.RestedBefore: "recalled still: only an older revision rests on it",
+	memory.RestsDerived: "recalled still: derived from one that does",
+	memory.RestsSkill:   "a proposed skill, made from one that does",
+}
+
+// noteResting tells the owner, beside the answer, what of learned memory rests on text that
+// was forgotten, and what of it recall still finds: what agents wrote stays.
 func (p *program) noteResting(ctx context.Context, e *engine.Engine, out engine.ForgetOut) {
 	places, err := source.PlacesOf(p.env)
 	if err != nil {
@@ -210,12 +218,17 @@ func (p *program) noteResting(ctx context.Context, e *engine.Engine, out engine.
 	}
 	m := memory.New(places.StateDir, version, e, nil)
 	defer m.Close()
-	ids, err := m.RestingOn(ctx, out.SessionID, out.Evidence)
+	list, err := m.RestingOn(ctx, out.SessionID, out.Evidence)
 	if err != nil {
 		p.streams.Notef("Whether learned memory rests on it could not be looked up: %s", fault.From(err).Error())
 		return
 	}
-	if len(ids) > 0 {
-		p.streams.Notef("%s", fmt.Sprintf("Learned memory rests on it (%d): hidden from recall now, but what agents wrote of it stays until an agent deletes it:\n  %s", len(ids), strings.Join(ids, "\n  ")))
+	if len(list) == 0 {
+		return
 	}
+	lines := []string{fmt.Sprintf("Learned memory rests on it (%d). What agents wrote of it stays until an agent deletes it, in this order:", len(list))}
+	for _, r := range list {
+		lines = append(lines, r.ID+"  "+resting[r.How])
+	}
+	p.streams.Notef("%s", strings.Join(lines, "\n  "))
 }

@@ -50,7 +50,7 @@ func (p *program) supervise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := engine.Prepare(places); err != nil {
+	if err := p.prepare(places); err != nil {
 		return err
 	}
 	if _, err := confine.Self(confine.Policy{Supervisor: true, Write: []string{places.StateDir}}); err != nil {
@@ -94,7 +94,7 @@ func (p *program) work(ctx context.Context, supervised bool) error {
 	if m != nil {
 		defer m.Close()
 	}
-	next, err := server(e, m, p.memoryOn, g.stale).ResumeStdio(ctx, state)
+	next, err := server(e, m, p.memoryOn, g).ResumeStdio(ctx, state)
 	if err != nil || next == nil {
 		return err
 	}

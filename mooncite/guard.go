@@ -88,6 +88,7 @@ func end(path string) string {
 	return path
 }
 
+// below reports whether a path is dir or lies below it.
 func below(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -372,7 +372,8 @@ func TestLongAnswer(t *testing.T) {
 	if len(r.Content) != 2 || r.Content[1].Type != "resource_link" || r.Content[1].URI != out.ResultDetail.FullResult.URI {
 		t.Errorf("no link: %+v", r.Content[1:])
 	}
-	whole := c.artifact(out.ResultDetail.FullResult.URI)
+	first := out.ResultDetail.FullResult.URI
+	whole := c.artifact(first)
 	full := whole.Data
 	if whole.Kind != "mooncite_result_artifact" || whole.Tool != engine.ToolRecall || len(full.Candidates) != 20 || full.NextCursor == nil {
 		t.Errorf("artifact %s of %s with %d candidates", whole.Kind, whole.Tool, len(full.Candidates))
@@ -408,6 +409,11 @@ func TestLongAnswer(t *testing.T) {
 	}
 	if len(seen) != 30 {
 		t.Errorf("%d of 30 turns came", len(seen))
+	}
+	// What is forgotten cannot be read there either.
+	w.must(0, "forget", "--session", full.Candidates[0].SessionID, "--yes")
+	if c.Call("resources/read", `{"uri":"`+first+`"}`).Error == nil {
+		t.Error("forgotten text can still be read")
 	}
 }
 

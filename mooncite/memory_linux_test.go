@@ -198,15 +198,16 @@ func TestForgetTellsOfMemory(t *testing.T) {
 	c := w.serve()
 	hit := c.finds("ECONNRESET in parseManifestChunk")
 	m := c.create("The manifest parser gives up on a reset.", hit.EvidenceID)
+	child := memoryTool[memory.WriteOut](c, memory.ToolWrite, fmt.Sprintf(`{"operation":"create","interpretation":"Manifests are reset.","scope":{"kind":"global"},"provenance":{"kind":"derived","parents":[{"memory_id":%q,"revision":1,"relation":"refines","reason":"r"}]}}`, m.MemoryID))
 	other := c.finds("at most 6 attempts")
 	if r := w.must(0, "forget", "--yes", "--json", "--evidence", other.EvidenceID); r.stderr != "" {
 		t.Errorf("nothing rests on it: %s", r.stderr)
 	}
 	r := w.must(0, "forget", "--yes", "--json", "--session", hit.SessionID)
-	if !strings.Contains(r.stderr, m.MemoryID) || !strings.Contains(r.stderr, "stays until") {
+	if want := "(2). What agents wrote of it stays until an agent deletes it, in this order:\n  " + child.MemoryID + "  recalled still: derived from one that does\n  " + m.MemoryID + "  hidden from recall now\n"; !strings.Contains(r.stderr, want) {
 		t.Errorf("%s", r.stderr)
 	}
-	if out := memoryTool[memory.RecallOut](c, memory.ToolRecall, `{"query":"manifest"}`); out.Outcome != "no_match" || !strings.Contains(strings.Join(out.Warnings, " "), "1 quarantined") {
+	if out := memoryTool[memory.RecallOut](c, memory.ToolRecall, `{"query":"manifest"}`); len(out.Candidates) != 1 || out.Candidates[0].MemoryID != child.MemoryID || !strings.Contains(strings.Join(out.Warnings, " "), "1 quarantined") {
 		t.Errorf("%s", out.Text())
 	}
 	shown := memoryTool[memory.InspectOut](c, memory.ToolInspect, fmt.Sprintf(`{"kind":"revision","memory_id":%q,"window":2}`, m.MemoryID))
@@ -274,6 +275,23 @@ func TestLongMemoryAnswer(t *testing.T) {
 	}](t, result[struct{ Contents []struct{ Text string } }](t, c.Call("resources/read", `{"uri":"`+out.ResultDetail.FullResult.URI+`"}`)).Contents[0].Text).Data
 	if len(whole.Candidates) != 6 || len(whole.Candidates[0].Interpretation) < 5000 {
 		t.Errorf("the whole has %d candidates", len(whole.Candidates))
+	}
+	readable := func(uri string) bool {
+		return c.Call("resources/read", `{"uri":"`+uri+`"}`).Error == nil
+	}
+	// What is deleted, and what is switched off, is gone from there too.
+	id := out.Candidates[0].MemoryID
+	if r := memoryTool[memory.DeleteOut](c, memory.ToolDelete, fmt.Sprintf(`{"kind":"memory","memory_id":%q,"expected_revision":1,"expected_metadata_version":1}`, id)); r.Outcome != "deleted" {
+		t.Fatalf("%+v", r)
+	}
+	if readable(out.ResultDetail.FullResult.URI) {
+		t.Error("a deleted memory can still be read")
+	}
+	out = decode[memory.RecallOut](t, string(c.tool(memory.ToolRecall, `{"query":"lantern","limit":6}`).Data))
+	if uri := out.ResultDetail.FullResult.URI; !readable(uri) {
+		t.Error("a new answer cannot be read")
+	} else if w.must(0, "memory", "disable"); readable(uri) {
+		t.Error("learned memory is off and can still be read")
 	}
 }
 

@@ -4,9 +4,13 @@ import (
 	"context"
 	"runtime/debug"
 
+	"localmcp/internal/fault"
 	"localmcp/internal/mcpserve"
 	"localmcp/internal/op"
+	"localmcp/internal/privdir"
 	"localmcp/mooncite/internal/engine"
+	"localmcp/mooncite/internal/evidence"
+	"localmcp/mooncite/internal/install"
 	"localmcp/mooncite/internal/memory"
 	"localmcp/mooncite/internal/source"
 )
@@ -21,7 +25,7 @@ func (p *program) open(ctx context.Context, o engine.Options, keep ...int) (*eng
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := engine.Prepare(places); err != nil {
+	if err := p.prepare(places); err != nil {
 		return nil, nil, err
 	}
 	g, err := p.guard(places, true, keep...)
@@ -33,6 +37,17 @@ func (p *program) open(ctx context.Context, o engine.Options, keep ...int) (*eng
 	return e, g, err
 }
 
+// prepare makes the state directory, or refuses one that cannot be used: another program's,
+// one inside a history, one that an uninstall would remove or that would hold the
+// installation.
+func (p *program) prepare(places source.Places) error {
+	if i, err := install.PlacesOf(p.env); err == nil && (below(places.StateDir, i.Root) || below(i.Root, places.StateDir)) {
+		return fault.Wrap(evidence.CodeState, &privdir.At{Path: places.StateDir}, "the state directory and the directory that mooncite is installed in lie inside one another").
+			WithHint("set MOONCITE_STATE_DIR to a directory of its own")
+	}
+	return engine.Prepare(places)
+}
+
 // ownState refuses a state directory that is there and is another program's.
 func ownState(places source.Places) error {
 	if !engine.Present(places) {
@@ -42,8 +57,8 @@ func ownState(places source.Places) error {
 }
 
 // server shows an engine's tools over MCP, and those of learned memory when it is on:
-// they ask memoryOn at each call.
-func server(e *engine.Engine, m *memory.Store, memoryOn func() error, stale func() bool) *mcpserve.Server {
+// they ask memoryOn at each call. g watches the roots.
+func server(e *engine.Engine, m *memory.Store, memoryOn func() error, g *guard) *mcpserve.Server {
 	ops, instructions := e.Ops(), engine.Instructions
 	if m != nil {
 		ops, instructions = append(ops, m.Ops(memoryOn)...), instructions+"\n\n"+memory.Instructions
@@ -54,9 +69,9 @@ func server(e *engine.Engine, m *memory.Store, memoryOn func() error, stale func
 		Version:      version,
 		Instructions: instructions,
 		Set:          op.NewSet(ops...),
-		Artifacts:    mcpserve.Artifacts{Scheme: "mooncite-result", Kind: "mooncite_result_artifact"},
+		Artifacts:    mcpserve.Artifacts{Scheme: "mooncite-result", Kind: "mooncite_result_artifact", Basis: basis(g.places)},
 		Whole:        []string{"mooncite-pi"},
-		Stale:        stale,
+		Stale:        g.stale,
 	})
 }
 

@@ -54,7 +54,7 @@ func (p *program) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := engine.Prepare(places); err != nil { // before any client is started
+	if err := p.prepare(places); err != nil { // before any client is started
 		return err
 	}
 	found := i.Probe(ctx)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,11 @@ type Artifacts struct {
 	Keep   int           // how many; 0 means 12
 	Life   time.Duration // for how long; 0 means 10 minutes
 	Bytes  int           // all together; 0 means 8 MiB
+
+	// Basis, when it is set, names the state of what a tool's answers rest on. An answer
+	// is given again only while that is what it was before the tool was called: what the
+	// owner has withdrawn since must not be read here. It is called by several goroutines.
+	Basis func(tool string) string
 }
 
 // shelf keeps the newest whole answers in memory for a short time.
@@ -37,6 +43,8 @@ type artifact struct {
 	uri     string
 	doc     string
 	expires time.Time
+	tool    string
+	basis   string // of the tool, when the answer was made
 }
 
 func newShelf(cfg Artifacts, now func() time.Time) *shelf {
@@ -48,8 +56,17 @@ func newShelf(cfg Artifacts, now func() time.Time) *shelf {
 	return &shelf{cfg: cfg, now: now}
 }
 
-// put keeps an answer and says where; nil when it is larger than the whole shelf.
-func (s *shelf) put(tool string, r rendered) *op.Full {
+// basis is what a tool's answers rest on now. A nil shelf keeps none.
+func (s *shelf) basis(tool string) string {
+	if s == nil || s.cfg.Basis == nil {
+		return ""
+	}
+	return s.cfg.Basis(tool)
+}
+
+// put keeps an answer that rests on a basis and says where; nil when it is larger than the
+// whole shelf.
+func (s *shelf) put(tool, basis string, r rendered) *op.Full {
 	now := s.now()
 	doc, err := op.Encode(struct {
 		Kind    string          `json:"kind"`
@@ -65,7 +82,7 @@ func (s *shelf) put(tool string, r rendered) *op.Full {
 	if json.Indent(&b, doc, "", "  ") != nil || b.Len() > s.cfg.Bytes {
 		return nil
 	}
-	a := artifact{s.prefix() + strings.ToLower(rand.Text()), b.String(), now.Add(s.cfg.Life)}
+	a := artifact{s.prefix() + strings.ToLower(rand.Text()), b.String(), now.Add(s.cfg.Life), tool, basis}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = append(s.kept, a)
@@ -79,12 +96,17 @@ func (s *shelf) get(uri string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep(s.now())
-	for _, a := range s.kept {
-		if a.uri == uri {
-			return a.doc, true
-		}
+	i := slices.IndexFunc(s.kept, func(a artifact) bool { return a.uri == uri })
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	a := s.kept[i]
+	if s.basis(a.tool) != a.basis {
+		s.bytes -= len(a.doc)
+		s.kept = slices.Delete(s.kept, i, i+1)
+		return "", false
+	}
+	return a.doc, true
 }
 
 // sweep drops what is too old, too many or too much, oldest first. s.mu is held.

@@ -32,11 +32,12 @@ func (s *Server) handler(o op.Op) mcp.ToolHandler {
 			call.Progress = p.report
 			defer p.stop()
 		}
+		basis := s.keep.basis(name) // before: what changes meanwhile may be in the answer
 		out, err := s.opts.Runner.Run(ctx, call)
 		if err != nil {
 			return s.failure(name, err), nil
 		}
-		res, err := s.shape(name, out, reader{
+		res, err := s.shape(name, basis, out, reader{
 			links: links(req),
 			whole: slices.Contains(s.opts.Whole, clientName(req)),
 		})

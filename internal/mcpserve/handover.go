@@ -22,6 +22,8 @@ type keptArtifact struct {
 	URI     string    `json:"uri"`
 	Doc     string    `json:"doc"`
 	Expires time.Time `json:"expires"`
+	Tool    string    `json:"tool"`
+	Basis   string    `json:"basis"`
 }
 
 // Resume is [Server.Serve] for a session that another process began: state is what that
@@ -92,7 +94,7 @@ func (s *shelf) all() []keptArtifact {
 	s.sweep(s.now())
 	var list []keptArtifact
 	for _, a := range s.kept {
-		list = append(list, keptArtifact{a.uri, a.doc, a.expires})
+		list = append(list, keptArtifact{a.uri, a.doc, a.expires, a.tool, a.basis})
 	}
 	return list
 }
@@ -102,7 +104,7 @@ func (s *shelf) restore(list []keptArtifact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range list {
-		s.kept = append(s.kept, artifact{a.URI, a.Doc, a.Expires})
+		s.kept = append(s.kept, artifact{a.URI, a.Doc, a.Expires, a.Tool, a.Basis})
 		s.bytes += len(a.Doc)
 	}
 	s.sweep(s.now())

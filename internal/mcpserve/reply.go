@@ -47,8 +47,9 @@ func render(v any) (rendered, error) {
 }
 
 // shape turns an answer into a tool result. When it is too long and knows how to be
-// cut, the whole is kept aside and both forms are made from the same smaller value.
-func (s *Server) shape(name string, out any, to reader) (*mcp.CallToolResult, error) {
+// cut, the whole is kept aside and both forms are made from the same smaller value. basis is
+// what the tool's answers rested on before it ran.
+func (s *Server) shape(name, basis string, out any, to reader) (*mcp.CallToolResult, error) {
 	whole, err := render(out)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (s *Server) shape(name string, out any, to reader) (*mcp.CallToolResult, er
 	}
 	detail := &op.Detail{Kind: "progressive_result"}
 	if s.keep != nil {
-		detail.FullResult = s.keep.put(name, whole)
+		detail.FullResult = s.keep.put(name, basis, whole)
 	}
 	cut, err := render(fitter.Fit(s.opts.MaxReply-tailRoom, detail))
 	if err != nil {

@@ -153,6 +153,47 @@ func TestArtifactsExpireAndGiveWay(t *testing.T) {
 	}
 }
 
+// What an answer rested on is withdrawn: the answer is gone, those of other tools stay, and
+// a withdrawal while the tool ran counts.
+func TestArtifactsRestOnSomething(t *testing.T) {
+	var basis atomic.Value
+	basis.Store("a")
+	o := tiny()
+	o.Artifacts.Basis = func(tool string) string { return tool + basis.Load().(string) }
+	s := connect(t, o, "c")
+	_, out := callLong(t, s, 1000)
+	uri := out.ResultDetail.FullResult.URI
+	if gone(t, s, uri) {
+		t.Error("gone without a reason")
+	}
+	basis.Store("b")
+	if !gone(t, s, uri) {
+		t.Error("it can be read after what it rests on was withdrawn")
+	}
+	basis.Store("a")
+	if !gone(t, s, uri) {
+		t.Error("it came back")
+	}
+	o.Runner = meanwhile{o.Set, func() { basis.Store("c") }}
+	s = connect(t, o, "c")
+	_, out = callLong(t, s, 1000)
+	if !gone(t, s, out.ResultDetail.FullResult.URI) {
+		t.Error("what was withdrawn while the tool ran can be read")
+	}
+}
+
+// meanwhile runs an operation and then something else, before the answer is out.
+type meanwhile struct {
+	op.Runner
+	then func()
+}
+
+func (m meanwhile) Run(ctx context.Context, c op.Call) (any, error) {
+	out, err := m.Runner.Run(ctx, c)
+	m.then()
+	return out, err
+}
+
 func TestSomeClientsGetTheWhole(t *testing.T) {
 	o := tiny()
 	o.Whole = []string{"tiny-pi"}

@@ -14,15 +14,15 @@ import (
 
 // Create makes the directory at an absolute path, and what is missing above it, with
 // mode 0700 and then does as [Open].
-func Create(path, what string) (*safefile.Root, error) {
-	r, err := Open(path, what) // a link above what is missing is refused before anything is made
+func Create(path, what string, marks ...string) (*safefile.Root, error) {
+	r, err := Open(path, what, marks...) // a link above what is missing is refused before anything is made
 	if !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, unusable(path, what, err)
 	}
-	return Open(path, what)
+	return Open(path, what, marks...)
 }
 
 // Open opens a private directory by its absolute path. what names it in sentences,
@@ -30,13 +30,17 @@ func Create(path, what string) (*safefile.Root, error) {
 // symbolic link, when it is not the user's, when its mode gives anyone else a right,
 // or when a directory above lets another user swap it (a sticky one, as /tmp, does
 // not); with [Unusable] when it cannot be opened (fs.ErrNotExist when missing).
-func Open(path, what string) (*safefile.Root, error) {
+//
+// marks are names of files by which the program knows a directory as its own. With them,
+// nobody is told to close one that holds other things, such as the home or "/".
+func Open(path, what string, marks ...string) (*safefile.Root, error) {
 	j := newJudge(what)
+	j.marks = marks
 	return j.open(path, j.private)
 }
 
 // open opens a directory and judges it and all above it.
-func (j judge) open(path string, own func(step) error) (*safefile.Root, error) {
+func (j judge) open(path string, own func(*safefile.Root, step) error) (*safefile.Root, error) {
 	r, err := safefile.OpenRoot(path, safefile.RefuseLinks)
 	if err != nil {
 		return nil, refusal(path, j.what, err)
@@ -52,7 +56,7 @@ func (j judge) open(path string, own func(step) error) (*safefile.Root, error) {
 	last := len(chain) - 1
 	err = j.above(chain[:last])
 	if err == nil {
-		err = own(chain[last])
+		err = own(r, chain[last])
 	}
 	if err != nil {
 		r.Close()
@@ -71,7 +75,7 @@ func OpenConfig(path, what string) (*safefile.Root, error) {
 	if err != nil {
 		return nil, unusable(path, what, err)
 	}
-	return j.open(end, j.config)
+	return j.open(end, func(_ *safefile.Root, s step) error { return j.config(s) })
 }
 
 // A step is one directory of a path.

@@ -86,6 +86,27 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	_, err := privdir.Open(mk("open", 0o755), what)
 	refused(t, err, privdir.Unsafe, "is open to other users (mode 0755)")
+
+	// Only what is empty or known to be ours is to be closed.
+	_, err = privdir.Create("/", what, ".mark")
+	if os.Geteuid() == 0 && (err == nil || strings.Contains(fault.From(err).Hint, "chmod")) {
+		t.Errorf("the root: %v", fault.From(err))
+	}
+	full := mk("full", 0o755)
+	for _, c := range []struct{ put, says, hint string }{
+		{"", "is open to other users (mode 0755)", "chmod 700"},
+		{"others", "holds what this program did not put there", "a directory of its own"},
+		{".mark", "is open to other users (mode 0755)", "chmod 700"},
+	} {
+		if c.put != "" {
+			must(t, os.WriteFile(filepath.Join(full, c.put), nil, 0o600))
+		}
+		_, err := privdir.Open(full, what, ".mark")
+		refused(t, err, privdir.Unsafe, c.says)
+		if hint := fault.From(err).Hint; !strings.Contains(hint, c.hint) {
+			t.Errorf("with %q the hint is %q", c.put, hint)
+		}
+	}
 	_, err = privdir.Open(filepath.Join(base, "none"), what)
 	refused(t, err, privdir.Unusable, "does not exist")
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -2,6 +2,7 @@ package privdir
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ type judge struct {
 	uid     uint32
 	gid     uint32 // the user's own group: what it may write, the user may write
 	foreign uint32 // owner shown for users outside this user namespace, or none
+	marks   []string
 }
 
 const none = ^uint32(0)
@@ -81,7 +83,7 @@ func (j judge) above(chain []step) error {
 		case confined:
 		case j.writable(st) != "" && st.Mode&sticky == 0:
 			return j.refuse(s.path, "a directory above %s can be changed by %s (mode %04o)", j.what, j.writable(st), st.Mode).
-				WithHint("take that right away with chmod go-w on the directory, or choose another place")
+				WithHint("choose another place; or, when nobody else needs that right, take it away with chmod go-w on the directory")
 		}
 		confined = confined || own && st.Mode&othersPass == 0
 	}
@@ -89,16 +91,28 @@ func (j judge) above(chain []step) error {
 }
 
 // private judges the private directory itself.
-func (j judge) private(s step) error {
+func (j judge) private(r *safefile.Root, s step) error {
 	switch st := s.info; {
 	case st.UID != j.uid:
 		return j.refuse(s.path, "%s belongs to another user", j.what).
 			WithHint("run the program as the user who owns it, or choose another place")
+	case st.Mode&othersUse != 0 && j.holdsOthers(r):
+		return j.refuse(s.path, "%s is open to other users (mode %04o), and holds what this program did not put there", j.what, st.Mode).
+			WithHint("choose a directory of its own, and leave this one as it is")
 	case st.Mode&othersUse != 0:
 		return j.refuse(s.path, "%s is open to other users (mode %04o)", j.what, st.Mode).
 			WithHint("close it with chmod 700 on the directory")
 	}
 	return nil
+}
+
+// holdsOthers reports whether a directory holds anything and none of the marks.
+func (j judge) holdsOthers(r *safefile.Root) bool {
+	if len(j.marks) == 0 {
+		return false
+	}
+	entries, _, err := r.ReadDir(".")
+	return err != nil || len(entries) > 0 && !slices.ContainsFunc(entries, func(e safefile.Entry) bool { return slices.Contains(j.marks, e.Name) })
 }
 
 // config judges a configuration directory or file: others may read it, nobody but

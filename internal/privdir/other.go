@@ -18,10 +18,10 @@ func notSupported() error {
 }
 
 // Create answers NOT_SUPPORTED.
-func Create(path, what string) (*safefile.Root, error) { return nil, notSupported() }
+func Create(path, what string, marks ...string) (*safefile.Root, error) { return nil, notSupported() }
 
 // Open answers NOT_SUPPORTED.
-func Open(path, what string) (*safefile.Root, error) { return nil, notSupported() }
+func Open(path, what string, marks ...string) (*safefile.Root, error) { return nil, notSupported() }
 
 // OpenConfig answers NOT_SUPPORTED.
 func OpenConfig(path, what string) (*safefile.Root, error) { return nil, notSupported() }

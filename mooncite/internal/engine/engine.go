@@ -128,7 +128,7 @@ func Open(ctx context.Context, places source.Places, o Options) (*Engine, error)
 // Prepare makes the state directory and marks it as mooncite's, as Open does. A process
 // that confines itself does it before, when it still may make directories.
 func Prepare(places source.Places) error {
-	if o, inside := places.StateInside(); inside {
+	if o, inside := places.Inside(places.StateDir); inside {
 		return fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, which are never written to", o).
 			WithHint("set MOONCITE_STATE_DIR to a directory outside every root, or take a registered one out with `mooncite source remove`; `mooncite source list` shows them")
 	}
@@ -154,7 +154,7 @@ func (e *Engine) Close() error {
 // claim makes the state directory and its marker. A directory that holds anything
 // else is another program's and stays as it is.
 func claim(path string) error {
-	dir, err := privdir.Create(path, "the state directory")
+	dir, err := privdir.Create(path, "the state directory", markerName)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"localmcp/internal/safefile"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
+	"localmcp/mooncite/internal/source"
 )
 
 // Names and bounds of the tombstones' file.
@@ -19,6 +21,11 @@ const (
 	forgottenName  = "forgotten.json"
 	forgottenBytes = 16 << 20
 )
+
+// TombstonesPath is the file that changes whenever something is forgotten.
+func TombstonesPath(places source.Places) string {
+	return filepath.Join(places.StateDir, forgottenName)
+}
 
 // tombstones say what was taken out for good. They lie beside the index, so that a
 // rebuild does not bring it back.

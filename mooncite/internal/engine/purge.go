@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"localmcp/internal/fault"
 	"localmcp/internal/privdir"
@@ -57,7 +58,7 @@ func (o PurgeOut) Text() string {
 // that mooncite did not make, is refused.
 func PlanPurge(places source.Places) (PurgePlan, error) {
 	p := PurgePlan{Dir: places.StateDir, Files: []string{}}
-	dir, err := privdir.Open(places.StateDir, "the state directory")
+	dir, err := privdir.Open(places.StateDir, "the state directory", markerName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -114,22 +115,24 @@ func purgeable(dir *safefile.Root) ([]string, error) {
 // a purge that was interrupted is ended by the next.
 func Purge(places source.Places) (PurgeOut, error) {
 	out := PurgeOut{Outcome: "purged", Dir: places.StateDir, Files: []string{}}
-	if o, inside := places.StateInside(); inside {
+	if o, inside := places.Inside(places.StateDir); inside {
 		return out, fault.New(evidence.CodeState, "the state directory lies inside the histories of %s, from which nothing is removed", o).
 			WithHint("correct MOONCITE_STATE_DIR")
 	}
-	if p, err := PlanPurge(places); err != nil || len(p.Files) == 0 {
+	plan, err := PlanPurge(places)
+	if err != nil || len(plan.Files) == 0 {
 		if err == nil {
 			_ = os.Remove(places.StateDir) // it may be there, empty
 		}
 		return out, err
 	}
-	dir, err := privdir.Open(places.StateDir, "the state directory")
+	dir, err := privdir.Open(places.StateDir, "the state directory", markerName)
 	if err != nil {
 		return out, err
 	}
 	defer dir.Close()
-	for _, name := range []string{engineLock, "writer.lock", "learned-memory.lock"} {
+	locks := []string{engineLock, "writer.lock", "learned-memory.lock"}
+	for _, name := range locks {
 		held, err := privdir.TryLock(filepath.Join(places.StateDir, name))
 		if errors.Is(err, privdir.Busy) {
 			return out, fault.Wrap(privdir.Busy, err, "mooncite is at work with this state, perhaps for a client").
@@ -148,7 +151,9 @@ func Purge(places source.Places) (PurgeOut, error) {
 		if err := os.Remove(filepath.Join(places.StateDir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return out, fault.Wrap(evidence.CodeState, err, "the state directory cannot be removed as a whole").WithHint("look at its permissions and try again")
 		}
-		out.Files = append(out.Files, name)
+		if !slices.Contains(locks, name) || slices.Contains(plan.Files, name) { // else it was made just now, to be held
+			out.Files = append(out.Files, name)
+		}
 	}
 	_ = os.Remove(places.StateDir) // unless a client has just begun anew
 	return out, nil

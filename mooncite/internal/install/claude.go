@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 // claude is Claude Code. Its listing is text for people, so every field must be there
 // exactly once and say exactly what it should.
 type claude struct{ base }
+
+var claudeScope = regexp.MustCompile(`(?m)^  Scope: (User|Local|Project) config`)
 
 var claudeMissing = regexp.MustCompile(`(?i)no mcp server [^\n]*\bmooncite\b`)
 
@@ -26,8 +29,13 @@ func (c *claude) probe(ctx context.Context) Finding {
 	if c.exact(o.stdout) {
 		return c.finding(Exact, "", "")
 	}
+	scope := "user"
+	if m := claudeScope.FindStringSubmatch(o.stdout); m != nil {
+		scope = strings.ToLower(m[1])
+	}
+	// Without the scope the command refuses a name that is in two.
 	return c.finding(Conflict, "Claude Code has another server of the name mooncite",
-		"see it with `claude mcp get mooncite`; remove it with `claude mcp remove mooncite` and install again")
+		"see it with `claude mcp get mooncite`; remove it with `claude mcp remove -s "+scope+" mooncite` and install again")
 }
 
 // exact reads the fields, such as "  Command: /path". Lines below "Environment:" are
@@ -61,6 +69,20 @@ func (c *claude) add(ctx context.Context) error {
 	return c.change(ctx, "", append([]string{"mcp", "add", "--scope", "user", serverName, "--", c.places.Program()}, serveArgs...)...)
 }
 
-func (c *claude) remove(ctx context.Context) error {
+func (c *claude) remove(ctx context.Context, _ *record) error {
 	return c.change(ctx, "", "mcp", "remove", "--scope", "user", serverName)
+}
+
+func (c *claude) left() (what, file string) {
+	file = filepath.Join(c.dir("CLAUDE_CONFIG_DIR", ""), ".claude.json")
+	var config struct {
+		McpServers map[string]struct{ Command string } `json:"mcpServers"`
+	}
+	if err := readSmall(file, &config); err != nil {
+		return unread, file
+	}
+	if config.McpServers[serverName].Command == c.places.Program() {
+		return "the member \"" + serverName + "\" of \"mcpServers\"", file
+	}
+	return "", ""
 }

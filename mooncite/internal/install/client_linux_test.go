@@ -85,6 +85,20 @@ func TestTableAndAnotherWriter(t *testing.T) {
 	}
 }
 
+// Servers in an inline table, below which no table may stand, stay as Codex wrote them.
+func TestTableAndInlineTables(t *testing.T) {
+	for before, after := range map[string]string{
+		"model = \"a\"\nmcp_servers = {}\n":                         "model = \"a\"\n",
+		"mcp_servers = { other = { command = \"x\" } }\n":           "[mcp_servers ]\nother = { command = \"x\" }\n",
+		"\"mcp_servers\"={other={command=\"x\"}} # mine\n":          "[\"mcp_servers\"]\nother={command=\"x\"}\n",
+		"mcp_servers.other.command = \"x\"\nmodel = \"a\" # mine\n": "model = \"a\" # mine\n\n[mcp_servers.other]\ncommand = \"x\"\n",
+	} {
+		if got, ok := withTable([]byte(before), []byte(after+"\n"+ours)); ok {
+			t.Errorf("%q became %q", before, got)
+		}
+	}
+}
+
 func TestClaudeIsReadStrictly(t *testing.T) {
 	c := &claude{base{places: Places{Root: "/d"}}}
 	const good = "mooncite:\n  Scope: User config (available in all your projects)\n  Status: ok\n  Type: stdio\n  Command: /d/package/bin/mooncite\n  Args: serve\n  Environment:\n\nTo remove this server, run: x\n"
@@ -105,6 +119,12 @@ func TestClaudeIsReadStrictly(t *testing.T) {
 	} {
 		if text := strings.Replace(good, change[0], change[1], 1); c.exact(text) {
 			t.Errorf("taken for exact:\n%s", text)
+		}
+	}
+	for scope, want := range map[string]string{"User": "-s user", "Local": "-s local", "Project": "-s project"} {
+		c := &claude{base{run: commands{map[string]string{"PATH": "/usr/bin:/bin", "CLAUDE": script(t, "printf 'mooncite:\\n  Scope: "+scope+" config (shared)\\n  Type: http\\n'")}}, env: "CLAUDE"}}
+		if f := c.probe(t.Context()); f.State != Conflict || !strings.Contains(f.Remedy, "`claude mcp remove "+want+" mooncite`") {
+			t.Errorf("%+v", f)
 		}
 	}
 	for text, missing := range map[string]bool{
@@ -132,6 +152,21 @@ func TestPackagesOfPi(t *testing.T) {
 	}
 }
 
+// What an entry of ours picks from the package.
+func TestEntryOfPiThatLeavesOut(t *testing.T) {
+	for entry, off := range map[string]bool{
+		`"../x"`: false, `{"source":"../x"}`: false, `{"source":"../x","skills":[]}`: false, `{"source":"../x","extensions":null}`: false,
+		`{"source":"../x","extensions":["pi/mooncite.ts"]}`: false, `{"source":"../x","extensions":["+pi/mooncite.ts"]}`: false,
+		`{"source":"../x","extensions":["./pi/*.ts"]}`: false, `{"source":"../x","extensions":["!other.ts"]}`: false,
+		`{"source":"../x","extensions":[]}`: true, `{"source":"../x","extensions":["-pi/mooncite.ts"]}`: true,
+		`{"source":"../x","extensions":["other.ts"]}`: true, `{"source":"../x","extensions":["pi/*","!pi/mooncite.ts"]}`: true,
+	} {
+		if leavesOut([]byte(entry)) != off {
+			t.Errorf("%s leaves the extension out: %t", entry, !off)
+		}
+	}
+}
+
 func TestVersions(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -153,18 +188,26 @@ func TestPackageComesAndGoes(t *testing.T) {
 		{"{\"packages\": [ \"a\",\n   \"b\" ],\t\"x\": 1.0}\n\n", "{\"packages\": [ \"a\",\n   \"b\",\n   \"ours\" ],\t\"x\": 1.0}\n\n"},
 		{"{\"x\":{\"packages\":[1]},\"packages\":[{\"source\":\"a,[b\"}]}", "{\"x\":{\"packages\":[1]},\"packages\":[{\"source\":\"a,[b\"},\"ours\"]}"},
 		{"{\"packages\":[]}", "{\"packages\":[\"ours\"]}"},
+		{"{\"packages\": [ ]}", "{\"packages\": [\"ours\" ]}"},
+		// Without a list there is one for as long as it is needed.
+		{"{}", "{\"packages\": [\"ours\"]}"},
+		{"{\n}\n", "{\"packages\": [\"ours\"]\n}\n"},
+		{"{\r\n\t\"theme\":   \"dark\" ,\r\n\r\n\t\"x\": 1.0\r\n}\r\n", "{\r\n\t\"theme\":   \"dark\" ,\r\n\r\n\t\"x\": 1.0,\r\n\r\n\t\"packages\": [\"ours\"]\r\n}\r\n"},
+		{"{ \"x\":{\"packages\":[1]}}", "{ \"x\":{\"packages\":[1]}, \"packages\": [\"ours\"]}"},
 	} {
 		var meant map[string]any
 		if err := json.Unmarshal([]byte(c.before), &meant); err != nil {
 			t.Fatal(err)
 		}
-		without := indented(meant)
-		meant["packages"] = append(meant["packages"].([]any), "ours")
+		list, had := meant["packages"].([]any)
+		meant["packages"] = append([]any{}, list...)
+		without := indented(meant) // Pi leaves an empty list
+		meant["packages"] = append(list, "ours")
 		got, ok := withPackage([]byte(c.before), indented(meant), ours)
 		if !ok || string(got) != c.with {
 			t.Errorf("%q became %q", c.before, got)
 		}
-		if got, ok := withoutPackage([]byte(c.with), without, ours); !ok || string(got) != c.before {
+		if got, ok := withoutPackage([]byte(c.with), without, ours, !had); !ok || string(got) != c.before {
 			t.Errorf("%q came back as %q", c.before, got)
 		}
 		// What the client changed besides is its own matter.
@@ -173,14 +216,20 @@ func TestPackageComesAndGoes(t *testing.T) {
 			t.Errorf("a change was taken back: %q", got)
 		}
 	}
-	if got, ok := withoutPackage([]byte(`{"packages":["ours", "b" ]}`), []byte(`{"packages":["b"]}`), ours); !ok || string(got) != `{"packages":["b" ]}` {
-		t.Errorf("the first of two: %q", got)
+	for _, c := range []struct{ before, after, want string }{
+		{`{"packages":["ours", "b" ]}`, `{"packages":["b"]}`, `{"packages":["b" ]}`},
+		{`{"a":1, "packages": ["ours", "b"]}`, `{"a":1,"packages":["b"]}`, `{"a":1, "packages": ["b"]}`}, // the list is another's too by now
+		{`{"packages": ["ours"], "b": 2}`, `{"packages":[],"b":2}`, `{"b": 2}`},
+	} {
+		if got, ok := withoutPackage([]byte(c.before), []byte(c.after), ours, true); !ok || string(got) != c.want {
+			t.Errorf("%s became %s", c.before, got)
+		}
 	}
-	for _, bad := range []string{"", "[]", "{", `{"packages":{}}`, `{"packages":["a"`, `{"x":1}`, `{"packages":["a"],"packages":["b"]}`} {
+	for _, bad := range []string{"", "[]", "{", `{"packages":{}}`, `{"packages":null}`, `{"packages":["a"`, `{"packages":["a"]`, `{"x":1}`, `{"packages":["a"],"packages":["b"]}`} {
 		if got, ok := withPackage([]byte(bad), []byte(`{"packages":["ours"]}`), ours); ok {
 			t.Errorf("%q became %q", bad, got)
 		}
-		if got, ok := withoutPackage([]byte(bad), []byte(`{"packages":[]}`), ours); ok {
+		if got, ok := withoutPackage([]byte(bad), []byte(`{"packages":[]}`), ours, true); ok {
 			t.Errorf("%q became %q", bad, got)
 		}
 	}

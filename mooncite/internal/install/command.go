@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,15 +38,31 @@ type output struct {
 	stdout, stderr string
 }
 
-// said is what a failed command complained of, one line of it.
+// What Node.js and Bun write last when a program of theirs dies, and the line that says of what.
+var (
+	jsVersion = regexp.MustCompile(`^(Node\.js|Bun) v\d`)
+	jsError   = regexp.MustCompile(`^(Uncaught )?(\w*Error|error)( \[\w+\])?: `)
+)
+
+// said is what a failed command complained of, one line of it: the last, or what a program
+// of Node.js or Bun died of.
 func (o output) said() string {
 	for _, text := range []string{o.stderr, o.stdout} {
 		lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool {
 			return strings.TrimSpace(l) == "" || strings.HasPrefix(l, "WARNING")
 		})
-		if len(lines) > 0 {
-			return fmt.Sprintf("%.300s", strings.TrimSpace(lines[len(lines)-1]))
+		if len(lines) == 0 {
+			continue
 		}
+		line := lines[len(lines)-1]
+		if jsVersion.MatchString(line) {
+			for _, l := range lines {
+				if jsError.MatchString(l) {
+					line = l
+				}
+			}
+		}
+		return fmt.Sprintf("%.300s", strings.TrimSpace(line))
 	}
 	return fmt.Sprintf("exit status %d", o.status)
 }

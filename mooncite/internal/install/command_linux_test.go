@@ -43,6 +43,26 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// What a client complained of, when it says more than that.
+func TestSaid(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "exit status 1",
+		"WARNING: x\nError: bad\n\nCaused by:\n    0: here\n    unclosed array\n       \n":                                                            "unclosed array",
+		"/x.js:1\nthrow e\n^\n\nTypeError: bad thing: it\n    at f (/x.js:1:7)\n    at node:internal/main:33 {\n  code: 'X'\n}\n\nNode.js v24.21.0\n": "TypeError: bad thing: it",
+		"node:fs:1\n\nError [ERR_X]: no\n    at f\n\nNode.js v24.21.0\n":                                                                              "Error [ERR_X]: no",
+		"1 | x\n    ^\nerror: not found\n      at /x.ts:1\n\nBun v1.3.1 (Linux x64)\n":                                                                "error: not found",
+		"Node.js v24.21.0\n": "Node.js v24.21.0",
+	} {
+		if got := (output{status: 1, stderr: text}).said(); got != want {
+			t.Errorf("%q says %q, want %q", text, got, want)
+		}
+	}
+	b := &base{label: "Codex", command: "codex", listing: "codex mcp list"}
+	if f := b.silent(output{}, errors.Join(errSilent, context.DeadlineExceeded)); f.Detail != "the command did not end in time" || f.Remedy != "try `codex mcp list` in a terminal" {
+		t.Errorf("%+v", f)
+	}
+}
+
 // A client that hangs is ended with everything it started.
 func TestCommandThatHangs(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")

@@ -11,8 +11,9 @@ import (
 
 // The package's files, by their names in it.
 const (
-	programRel  = "bin/mooncite"
-	manifestRel = "manifest.json"
+	programRel   = "bin/mooncite"
+	manifestRel  = "manifest.json"
+	extensionRel = "pi/mooncite.ts"
 )
 
 //go:embed package/pi/mooncite.ts
@@ -28,7 +29,7 @@ const PluginName = "mooncite"
 func contents(version string, program []byte) map[string][]byte {
 	return map[string][]byte{
 		programRel:                 program,
-		"pi/mooncite.ts":           piExtension,
+		extensionRel:               piExtension,
 		"skills/mooncite/SKILL.md": skill,
 		"package.json":             pluginManifest(version),
 		".mcp.json":                serverEntry(),
@@ -43,7 +44,7 @@ func pluginManifest(version string) []byte {
 		"name": PluginName, "version": version, "private": true, "type": "module",
 		"description": "Find and verify what was said in past AI conversations on this machine",
 		"keywords":    []string{"pi-package"},
-		"pi":          map[string]any{"extensions": []string{"./pi/mooncite.ts"}, "skills": []string{"./skills"}},
+		"pi":          map[string]any{"extensions": []string{"./" + extensionRel}, "skills": []string{"./skills"}},
 		"omp":         map[string]any{},
 	})
 }

@@ -46,7 +46,7 @@ func New(o Options) (*Installer, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	return &Installer{p, o, p.clients(o.Env)}, nil
+	return &Installer{p, o, p.clients(o.Env, o.Progress)}, nil
 }
 
 // Probe asks every client how its registration stands. It changes nothing.
@@ -138,6 +138,16 @@ func (i *Installer) housed() error {
 	return home.Close()
 }
 
+// resume ends what a process was killed in the middle of.
+func (i *Installer) resume(ctx context.Context, rec *record) error {
+	for _, c := range i.clients {
+		if err := c.resume(ctx, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (i *Installer) lock() (*privdir.Held, error) {
 	held, err := privdir.TryLock(filepath.Join(i.Places.Root, lockName))
 	if errors.Is(err, privdir.Busy) {
@@ -148,7 +158,7 @@ func (i *Installer) lock() (*privdir.Held, error) {
 
 func refuseConflicts(found []Finding) error {
 	for _, f := range found {
-		if f.State == Conflict {
+		if f.State == Conflict && !f.off {
 			return fault.New(evidence.CodeClient, "%s", f.Detail).WithHint("%s", f.Remedy)
 		}
 	}
@@ -181,6 +191,9 @@ func (c *change) install(ctx context.Context) (Result, error) {
 	c.was = *c.rec
 	c.was.Clients = slices.Clone(c.rec.Clients)
 	if err := sweep(c.dir); err != nil {
+		return Result{}, err
+	}
+	if err := c.resume(ctx, c.rec); err != nil {
 		return Result{}, err
 	}
 	if c.before, err = c.ask(ctx); err != nil {
@@ -216,7 +229,7 @@ func (c *change) install(ctx context.Context) (Result, error) {
 	c.rec.Package, c.rec.Next = c.o.Version, ""
 	for _, f := range r.Registrations {
 		switch {
-		case f.State == Exact:
+		case f.removable():
 			c.rec.add(f.Client)
 		case f.State == Missing: // was taken out of a client that we had registered with
 			c.rec.drop(f.Client)
@@ -309,7 +322,7 @@ func (c *change) register(ctx context.Context) error {
 		if c.before[i].State != Missing {
 			continue
 		}
-		c.rec.add(cl.name())
+		cl.announce(c.rec)
 		if err := c.record(cl.title() + " is announced"); err != nil {
 			return err
 		}
@@ -352,7 +365,7 @@ func (c *change) takeBack(ctx context.Context) error {
 	var bad error
 	for _, cl := range slices.Backward(c.added) {
 		if f := cl.probe(ctx); f.State == Exact {
-			bad = errors.Join(bad, cl.remove(ctx))
+			bad = errors.Join(bad, cl.remove(ctx, c.rec))
 		}
 		if f := cl.probe(ctx); f.State != Missing {
 			bad = errors.Join(bad, fault.New(evidence.CodeClient, "the registration with %s is %s", cl.title(), f.State))

@@ -495,8 +495,8 @@ func TestUninstallAndClientsThatAreAway(t *testing.T) {
 	w.want("unavailable exact exact exact")
 
 	w.Set("MOONCITE_OMP_COMMAND", "/nowhere") // is registered
-	w.refused("uninstall", "1.0.0", evidence.CodeClient, "registered with OMP, which does not answer")
-	w.refused("disable", "1.0.0", evidence.CodeClient, "registered with OMP, which does not answer")
+	w.refused("uninstall", "1.0.0", evidence.CodeClient, "registered with OMP, and the command omp")
+	w.refused("disable", "1.0.0", evidence.CodeClient, "registered with OMP, and the command omp")
 	w.want("unavailable unavailable exact exact")
 	w.ok("install", "1.0.0", install.AlreadyInstalled) // and does not forget it
 	w.refused("uninstall", "1.0.0", evidence.CodeClient, "OMP")
@@ -694,7 +694,7 @@ func TestRecordIsWrittenFirst(t *testing.T) {
 			continue
 		}
 		w.Set("MOONCITE_CODEX_COMMAND", "/nowhere")
-		w.refused("uninstall", "1.0.0", evidence.CodeClient, "registered with Codex, which does not answer")
+		w.refused("uninstall", "1.0.0", evidence.CodeClient, "registered with Codex, and the command codex")
 		w.registeredCanStart()
 		w.Set("MOONCITE_CODEX_COMMAND", "")
 		w.ok("uninstall", "1.0.0", install.Uninstalled)
@@ -822,4 +822,143 @@ func (w *world) registeredCanStart() {
 	if _, err := os.Stat(w.Path(".local/share/mooncite/package/bin/mooncite")); err != nil {
 		w.t.Errorf("a client is registered and its program is not there: %v", err)
 	}
+}
+
+// A file that Codex does not read as it read its own stays as Codex wrote it.
+func TestCodexIsAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	real, err := filepath.Abs("testdata/clients/codex")
+	must(t, err)
+	strict, config := w.Path("strict"), w.Path(".codex/config.toml")
+	testenv.Executable(t, strict, []byte(`#!/bin/sh
+if [ "$2" = get ] && grep -q "as I like it" '`+config+`' && grep -q '^\[mcp_servers.mooncite' '`+config+`'; then
+	echo "Error: cannot extend value" >&2; exit 1
+fi
+exec '`+real+`' "$@"
+`))
+	w.Set("MOONCITE_CODEX_COMMAND", strict)
+	w.ok("install", "1.0.0", install.Installed)
+	w.whole("1.0.0")
+	if data, err := os.ReadFile(config); err != nil || strings.Contains(string(data), "as I like it") {
+		t.Errorf("%v\n%s", err, data)
+	}
+}
+
+// A client that is gone hinders nothing: its own file tells whether anything of ours is left
+// there, and that is named.
+func TestClientThatIsGone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command, title, hint, file string
+		leave, clean               func(w *world) error
+	}{
+		{"MOONCITE_PI_COMMAND", "Pi", `the element of "packages"`, ".pi/agent/settings.json", nil,
+			func(w *world) error { return os.RemoveAll(w.Path(".pi")) }},
+		{"MOONCITE_OMP_COMMAND", "OMP", "the link", ".omp/plugins/node_modules/mooncite", nil,
+			func(w *world) error { return os.Remove(w.Path(".omp/plugins/node_modules/mooncite")) }},
+		{"MOONCITE_CODEX_COMMAND", "Codex", "[mcp_servers.mooncite]", ".codex/config.toml", nil,
+			func(w *world) error { return os.WriteFile(w.Path(".codex/config.toml"), []byte(otherCodex), 0o600) }},
+		{"MOONCITE_CLAUDE_COMMAND", "Claude Code", `the member "mooncite"`, ".claude.json",
+			func(w *world) error {
+				w.Write(t, ".claude.json", `{"mcpServers":{"mooncite":{"type":"stdio","command":"`+w.Path(".local/share/mooncite/package/bin/mooncite")+`"}}}`)
+				return nil
+			},
+			func(w *world) error {
+				w.Write(t, ".claude.json", `{"mcpServers":{}}`)
+				return os.Remove(w.Path(".claude.json.mooncite"))
+			}},
+	} {
+		w := newWorld(t)
+		w.ok("install", "1.0.0", install.Installed)
+		if c.leave != nil {
+			must(t, c.leave(w))
+		}
+		w.Set(c.command, "/nowhere")
+		for _, verb := range []string{"disable", "uninstall"} {
+			_, err := calls[verb](w.installer("1.0.0"), t.Context())
+			var at *privdir.At
+			if f := fault.From(err); f == nil || !strings.Contains(f.Msg, "registered with "+c.title) || !strings.Contains(f.Hint, c.hint) || !errors.As(err, &at) || at.Path != w.Path(c.file) {
+				t.Errorf("%s without %s: %v, %+v", verb, c.title, err, f)
+			}
+		}
+		must(t, c.clean(w))
+		w.ok("uninstall", "1.0.0", install.Uninstalled)
+		w.Set(c.command, "")
+		w.gone()
+	}
+}
+
+// A registration that is switched off in the client starts nothing: that is said, it
+// hinders no update, and it is taken out like any other.
+func TestSwitchedOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.rest()
+	w.ok("install", "1.0.0", install.Installed)
+	must(t, os.WriteFile(w.Path(".omp/plugins/off"), nil, 0o600))
+	config, err := os.ReadFile(w.Path(".codex/config.toml"))
+	must(t, err)
+	w.Write(t, ".codex/config.toml", string(config)+"enabled = false\n")
+	w.want("exact conflict conflict exact")
+	r := w.ok("install", "1.1.0", install.Updated)
+	for _, says := range []string{"OMP has the plugin mooncite switched off", "Codex has mooncite switched off (enabled = false)"} {
+		if !strings.Contains(r.Text(), says) {
+			t.Errorf("%q is not said:\n%s", says, r.Text())
+		}
+	}
+	w.want("exact conflict conflict exact")
+	w.ok("uninstall", "1.1.0", install.Uninstalled)
+	w.gone()
+	if after := w.rest(); after != before {
+		t.Errorf("it left\n%s\nbefore there was\n%s", after, before)
+	}
+}
+
+// An uninstall that fails on the way says what is out already, and the next one goes on.
+func TestUninstallFailsOnTheWay(t *testing.T) {
+	w := newWorld(t)
+	w.ok("install", "1.0.0", install.Installed)
+	w.Write(t, "break/codex-remove", "fail")
+	w.refused("uninstall", "1.0.0", evidence.CodeClient, "it broke; taken out already: Claude Code")
+	w.want("exact exact exact missing")
+	must(t, os.RemoveAll(w.Path("break")))
+	w.Write(t, ".local/share/mooncite/package/notes.txt", "mine") // seen before anything is taken out
+	w.refused("uninstall", "1.0.0", evidence.CodeInstall, "did not put there")
+	must(t, os.Remove(w.Path(".local/share/mooncite/package/notes.txt")))
+	w.ok("uninstall", "1.0.0", install.Uninstalled)
+	w.gone()
+}
+
+// Settings of Pi without a list of packages are the same to the byte after an install that
+// is taken back, one that was killed, and a disable.
+func TestPiWithoutPackages(t *testing.T) {
+	t.Parallel()
+	const mine = "{\r\n  \"theme\":   \"dark\"\r\n}"
+	w := newWorld(t)
+	name := w.Write(t, ".pi/agent/settings.json", mine)
+	same := func(after string) {
+		t.Helper()
+		if data, err := os.ReadFile(name); err != nil || string(data) != mine {
+			t.Errorf("after %s: %q, %v", after, data, err)
+		}
+	}
+	w.Write(t, "break/claude-add", "fail")
+	w.refused("install", "1.0.0", evidence.CodeClient, "it broke")
+	same("an install that failed")
+	must(t, os.RemoveAll(w.Path("break")))
+	for step := 1; ; step++ {
+		killed, said := w.kill("install", "1.0.0", step)
+		if !killed {
+			t.Fatal("there is no such step")
+		}
+		w.ok("uninstall", "1.0.0", install.Uninstalled)
+		same(said)
+		if strings.Contains(said, "Pi has written its settings") {
+			break
+		}
+	}
+	w.ok("install", "1.0.0", install.Installed)
+	w.want(allExact)
+	w.ok("disable", "1.0.0", install.Disabled)
+	same("disable")
 }

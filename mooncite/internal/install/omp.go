@@ -20,8 +20,9 @@ type omp struct{ base }
 // ompPlugins is what `omp plugin list --json` says.
 type ompPlugins struct {
 	NPM []struct {
-		Name string `json:"name"`
-		Path string `json:"path"`
+		Name    string `json:"name"`
+		Path    string `json:"path"`
+		Enabled *bool  `json:"enabled"` // older ones do not say
 	} `json:"npm"`
 	Marketplace []struct {
 		ID string `json:"id"` // the name, "@" and the marketplace
@@ -41,11 +42,12 @@ func (c *omp) probe(ctx context.Context) Finding {
 	if err := json.Unmarshal([]byte(o.stdout), &list); err != nil {
 		return c.finding(Unavailable, "`omp plugin list --json` gives no list", "try it in a terminal")
 	}
-	ours, others := 0, ""
+	ours, off, others := 0, false, ""
 	for _, p := range list.NPM {
 		switch {
 		case p.Name == PluginName && c.isPackage(p.Path):
 			ours++
+			off = p.Enabled != nil && !*p.Enabled
 		case slices.Contains(ompNames, p.Name):
 			others = p.Name
 		}
@@ -61,6 +63,8 @@ func (c *omp) probe(ctx context.Context) Finding {
 			"see it with `omp plugin list`; remove it with `omp plugin uninstall "+cmp.Or(others, PluginName)+"` and install again")
 	case ours == 0:
 		return c.finding(Missing, "", "")
+	case off:
+		return c.switchedOff("OMP has the plugin mooncite switched off", "to have it again, call `omp plugin enable "+PluginName+"`")
 	}
 	return c.finding(Exact, "", "")
 }
@@ -77,7 +81,7 @@ func (c *omp) add(ctx context.Context) error {
 // remove also works where OMP is a program by itself: it calls bun to take the plugin out
 // of a list of dependencies, in which a linked one never is. Where there is no bun, one
 // that does nothing stands in for it.
-func (c *omp) remove(ctx context.Context) error {
+func (c *omp) remove(ctx context.Context, _ *record) error {
 	args := []string{"plugin", "uninstall", PluginName}
 	if _, err := c.run.find("bun", ""); err == nil {
 		return c.change(ctx, "", args...)
@@ -91,4 +95,19 @@ func (c *omp) remove(ctx context.Context) error {
 		return fault.Wrap(evidence.CodeClient, err, "a temporary directory for OMP's command cannot be made").WithHint("look at TMPDIR")
 	}
 	return c.change(ctx, dir, args...)
+}
+
+// left looks where OMP keeps plugins: below its own directory, or below the data home for
+// those who moved it there.
+func (c *omp) left() (what, file string) {
+	dirs := []string{filepath.Join(c.places.home, cmp.Or(c.run.env["PI_CONFIG_DIR"], ".omp"))}
+	if data := c.run.env["XDG_DATA_HOME"]; data != "" {
+		dirs = append(dirs, filepath.Join(data, "omp"))
+	}
+	for _, dir := range dirs {
+		if link := filepath.Join(dir, "plugins", "node_modules", PluginName); c.isPackage(link) {
+			return "the link", link
+		}
+	}
+	return "", ""
 }

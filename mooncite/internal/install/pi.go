@@ -3,12 +3,10 @@ package install
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -38,12 +36,13 @@ func (c *pi) probe(ctx context.Context) Finding {
 		return c.finding(Conflict, "Pi starts a server of the name mooncite from its mcp.json",
 			"remove it with `pi mcp remove mooncite` and install again: the extension takes its place")
 	}
-	exact := 0
+	exact, off := 0, false
 	for _, raw := range settings.Packages {
 		source := packageSource(raw)
 		switch {
 		case c.ours(raw):
 			exact++
+			off = leavesOut(raw)
 		case namesUs(source):
 			return c.finding(Conflict, "Pi has another package of the name mooncite: "+source,
 				"remove it with `pi remove "+source+"` and install again")
@@ -53,6 +52,9 @@ func (c *pi) probe(ctx context.Context) Finding {
 	case 0:
 		return c.finding(Missing, "", "")
 	case 1:
+		if off {
+			return c.switchedOff("Pi has the extension of the package mooncite switched off", "to have it again, call `pi config`, or take \"extensions\" out of the package's entry in Pi's settings.json")
+		}
 		return c.finding(Exact, "", "")
 	}
 	return c.finding(Conflict, "Pi's settings name the package more than once", "remove it with `pi remove "+c.places.Package()+"` and install again")
@@ -89,37 +91,69 @@ func namesUs(source string) bool {
 	return strings.TrimPrefix(base, "npm:") == PluginName
 }
 
+// leavesOut reports whether an entry of ours picks extensions without the only one.
+func leavesOut(raw json.RawMessage) bool {
+	var o struct{ Extensions *[]string }
+	if json.Unmarshal(raw, &o) != nil || o.Extensions == nil {
+		return false
+	}
+	some, picked := false, false
+	for _, e := range *o.Extensions {
+		pattern := strings.TrimLeft(e, "!+-")
+		match, _ := path.Match(path.Clean(pattern), extensionRel) // a bad pattern matches nothing
+		if strings.HasPrefix(e, "!") || strings.HasPrefix(e, "-") {
+			if match {
+				return true
+			}
+			continue
+		}
+		some, picked = true, picked || match
+	}
+	return some && !picked || len(*o.Extensions) == 0
+}
+
 // read decodes a file of Pi's agent directory; a missing one is empty.
-func (c *pi) read(name string, v any) error {
-	f, err := os.Open(filepath.Join(c.agentDir(), name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+func (c *pi) read(name string, v any) error { return readSmall(filepath.Join(c.agentDir(), name), v) }
+
+func (c *pi) left() (what, file string) {
+	file = c.settings(nil).path
+	var settings struct{ Packages []json.RawMessage }
+	if c.read(piSettings, &settings) != nil {
+		return unread, file
 	}
-	if err != nil {
-		return err
+	if slices.ContainsFunc(settings.Packages, func(raw json.RawMessage) bool { return c.ours(raw) }) {
+		return "the element of \"packages\" that leads to mooncite's package", file
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 4*maxSmall))
-	if err != nil {
-		return err
-	}
-	if len(strings.TrimSpace(string(data))) == 0 {
-		return nil
-	}
-	return json.Unmarshal(data, v)
+	return "", ""
+}
+
+// announce also notes whether the list of packages will be ours, to go with the last.
+func (c *pi) announce(r *record) {
+	r.add(piName)
+	data, err := os.ReadFile(c.settings(nil).path)
+	s, ok := parseSettings(data)
+	r.PiList = err == nil && ok && s.list < 0
 }
 
 func (c *pi) add(ctx context.Context) error {
-	return tended(c.settings(), func() error { return c.change(ctx, "", "install", c.places.Package()) },
-		func(before, after []byte) ([]byte, bool) { return withPackage(before, after, c.ours) })
+	return c.settings(nil).change(ctx, func() error { return c.change(ctx, "", "install", c.places.Package()) })
 }
 
-func (c *pi) remove(ctx context.Context) error {
-	return tended(c.settings(), func() error { return c.change(ctx, "", "remove", c.places.Package()) },
-		func(before, after []byte) ([]byte, bool) { return withoutPackage(before, after, c.ours) })
+func (c *pi) remove(ctx context.Context, r *record) error {
+	return c.settings(r).change(ctx, func() error { return c.change(ctx, "", "remove", c.places.Package()) })
 }
 
-func (c *pi) settings() string { return filepath.Join(c.agentDir(), piSettings) }
+func (c *pi) resume(ctx context.Context, r *record) error { return c.settings(r).resume(ctx) }
+
+// settings is settings.json. r is only asked whether the list of packages is ours.
+func (c *pi) settings(r *record) tended {
+	return tended{&c.base, filepath.Join(c.agentDir(), piSettings), func(before, after []byte) ([]byte, bool) {
+		if want, ok := withPackage(before, after, c.ours); ok {
+			return want, true
+		}
+		return withoutPackage(before, after, c.ours, r != nil && r.PiList)
+	}, nil}
+}
 
 // ours reports whether an entry of the packages is the installed one.
 func (c *pi) ours(raw []byte) bool { return c.resolved(packageSource(raw)) == c.places.Package() }

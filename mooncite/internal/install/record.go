@@ -16,11 +16,12 @@ import (
 // package may be. It is written before that is made and after it is removed, so that a
 // crash leaves more in it than there is, never less.
 type record struct {
-	Version  int      `json:"version"`  // of this format
-	Package  string   `json:"package"`  // the version in force, "" before the first
-	Next     string   `json:"next"`     // the version that is being put in force, or ""
-	Launcher bool     `json:"launcher"` // the launcher is ours
-	Clients  []string `json:"clients"`  // whose registrations are ours, sorted
+	Version  int      `json:"version"`          // of this format
+	Package  string   `json:"package"`          // the version in force, "" before the first
+	Next     string   `json:"next"`             // the version that is being put in force, or ""
+	Launcher bool     `json:"launcher"`         // the launcher is ours
+	Clients  []string `json:"clients"`          // whose registrations are ours, sorted
+	PiList   bool     `json:"piList,omitempty"` // Pi's settings had no list of packages before
 }
 
 const (
@@ -39,6 +40,7 @@ func (r *record) add(client string) {
 
 func (r *record) drop(client string) {
 	r.Clients = slices.DeleteFunc(r.Clients, func(c string) bool { return c == client })
+	r.PiList = r.PiList && client != piName
 }
 
 // names reports whether the record knows a version.

@@ -24,7 +24,7 @@ const rootWhat = "the installation directory"
 // openRoot opens the installation's directory. One that is missing or as good as empty
 // gives fs.ErrNotExist, one that is another program's a fault that names the way out.
 func (p Places) openRoot() (*safefile.Root, error) {
-	dir, err := privdir.Open(p.Root, rootWhat)
+	dir, err := privdir.Open(p.Root, rootWhat, markerName)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p Places) foreign(cause error) error {
 // makeRoot makes the installation's directory. One that holds anything but what a first
 // install that crashed can have left stays as it is.
 func (p Places) makeRoot() error {
-	dir, err := privdir.Create(p.Root, rootWhat)
+	dir, err := privdir.Create(p.Root, rootWhat, markerName)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (p Places) makeRoot() error {
 // claim marks the installation's directory as mooncite's and reports whether it was not
 // before. The lock is held.
 func (p Places) claim() (dir *safefile.Root, fresh bool, err error) {
-	dir, err = privdir.Open(p.Root, rootWhat)
+	dir, err = privdir.Open(p.Root, rootWhat, markerName)
 	if err != nil {
 		return nil, false, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"localmcp/internal/fault"
 	"localmcp/internal/privdir"
@@ -15,42 +16,61 @@ import (
 )
 
 // Disable takes the registrations out of the clients; the installation stays. A client
-// that has one of ours and does not answer, or has changed it, is refused.
+// that has one of ours and does not answer, or has changed it, is refused. What is out when
+// something fails stays out: the error names it, and the next call goes on.
 func (i *Installer) Disable(ctx context.Context) (Result, error) {
-	return i.withRecord(func(dir *safefile.Root, rec *record) (Result, error) {
-		now, err := i.withdraw(ctx, dir, rec)
-		return Result{Outcome: Disabled, Version: rec.Package, Root: i.Places.Root, Registrations: now}, err
+	return i.withRecord(ctx, func(dir *safefile.Root, rec *record) (Result, error) {
+		now, out, err := i.withdraw(ctx, dir, rec)
+		return Result{Outcome: Disabled, Version: rec.Package, Root: i.Places.Root, Registrations: now}, partly(out, err)
 	})
 }
 
-// Uninstall takes the registrations, the launcher and the installation away. It leaves
-// the index, the settings, every history, and a registration or a command of the same name
-// that is not ours.
+// Uninstall takes the registrations, the launcher and the installation away, as [Installer.Disable] does.
+// It leaves the index, the settings, every history, and a registration or a command of the
+// same name that is not ours.
 func (i *Installer) Uninstall(ctx context.Context) (Result, error) {
-	return i.withRecord(func(dir *safefile.Root, rec *record) (Result, error) {
-		now, err := i.withdraw(ctx, dir, rec)
+	return i.withRecord(ctx, func(dir *safefile.Root, rec *record) (Result, error) {
+		now, out, err := i.withdraw(ctx, dir, rec)
+		if err == nil {
+			err = i.dismantle(dir, rec)
+		}
 		if err != nil {
-			return Result{}, err
-		}
-		if _, err := inspect(dir, rec); err != nil { // once more: that took a while
-			return Result{}, err
-		}
-		if rec.Launcher {
-			if err := i.Places.removeLauncher(); err != nil {
-				return Result{}, err
-			}
-			i.o.Progress("the launcher is removed")
+			return Result{}, partly(out, err)
 		}
 		r := Result{Outcome: Uninstalled, Root: i.Places.Root, Registrations: now}
 		if _, err := os.Lstat(i.Places.Launcher); err == nil {
 			r.Launcher = i.Places.Launcher
 		}
-		return r, i.remove(dir)
+		return r, nil
 	})
 }
 
+// dismantle removes the launcher and the installation.
+func (i *Installer) dismantle(dir *safefile.Root, rec *record) error {
+	if _, err := inspect(dir, rec); err != nil { // once more: the clients took a while
+		return err
+	}
+	if rec.Launcher {
+		if err := i.Places.removeLauncher(); err != nil {
+			return err
+		}
+		i.o.Progress("the launcher is removed")
+	}
+	return i.remove(dir)
+}
+
+// partly says of a failure which clients are without mooncite already.
+func partly(out []string, err error) error {
+	if err == nil || len(out) == 0 {
+		return err
+	}
+	f := fault.From(err)
+	return fault.Wrap(f.Code, err, "%s; taken out already: %s", f.Error(), strings.Join(out, ", ")).
+		WithHint("%s; the next call goes on from there, and `mooncite install` registers them again", f.Hint)
+}
+
 // withRecord runs a change of an installation that is there and in order.
-func (i *Installer) withRecord(do func(*safefile.Root, *record) (Result, error)) (Result, error) {
+func (i *Installer) withRecord(ctx context.Context, do func(*safefile.Root, *record) (Result, error)) (Result, error) {
 	dir, held, err := i.hold()
 	if errors.Is(err, fs.ErrNotExist) {
 		return Result{Outcome: NotInstalled, Root: i.Places.Root, Registrations: []Finding{}}, nil
@@ -65,6 +85,9 @@ func (i *Installer) withRecord(do func(*safefile.Root, *record) (Result, error))
 		return Result{}, err
 	}
 	if err := sweep(dir); err != nil {
+		return Result{}, err
+	}
+	if err := i.resume(ctx, rec); err != nil {
 		return Result{}, err
 	}
 	if _, err := inspect(dir, rec); err != nil {
@@ -91,46 +114,52 @@ func (i *Installer) hold() (*safefile.Root, *privdir.Held, error) {
 	return dir, held, nil
 }
 
-// withdraw removes what is registered exactly, and sees that nothing of ours is left.
-func (i *Installer) withdraw(ctx context.Context, dir *safefile.Root, rec *record) ([]Finding, error) {
-	now, err := i.ask(ctx)
-	if err != nil {
-		return nil, err
+// withdraw removes what is registered, and sees that nothing of ours is left. It names the
+// clients that had something.
+func (i *Installer) withdraw(ctx context.Context, dir *safefile.Root, rec *record) (now []Finding, out []string, err error) {
+	if now, err = i.ask(ctx); err != nil {
+		return nil, nil, err
 	}
-	for _, f := range now {
+	for n, f := range now {
 		if !rec.owns(f.Client) {
 			continue
 		}
-		switch f.State {
-		case Unavailable:
-			return nil, fault.New(evidence.CodeClient, "mooncite is registered with %s, which does not answer: %s", f.title, f.Detail).
+		switch {
+		case f.absent:
+			if what, file := i.clients[n].left(); what != "" {
+				return nil, nil, fault.Wrap(evidence.CodeClient, &privdir.At{Path: file}, "mooncite is registered with %s, and %s", f.title, f.Detail).
+					WithHint("%s; or delete %s from the file that is named here, then try again; nothing was changed", f.Remedy, evidence.Visible(what))
+			}
+		case f.State == Unavailable:
+			return nil, nil, fault.New(evidence.CodeClient, "mooncite is registered with %s, which does not answer: %s", f.title, f.Detail).
 				WithHint("%s, then try again; nothing was changed", f.Remedy)
-		case Conflict:
-			return nil, fault.New(evidence.CodeClient, "the registration with %s was changed by somebody else: %s", f.title, f.Detail).
+		case f.State == Conflict && !f.off:
+			return nil, nil, fault.New(evidence.CodeClient, "the registration with %s was changed by somebody else: %s", f.title, f.Detail).
 				WithHint("remove it with the client's own command, then try again; nothing was changed")
 		}
 	}
 	for n, c := range slices.Backward(i.clients) {
-		if now[n].State == Exact {
-			if err := c.remove(ctx); err != nil {
-				return nil, err
+		if now[n].removable() {
+			if err := c.remove(ctx, rec); err != nil {
+				return nil, out, err
 			}
 			i.o.Progress(c.title() + " is taken out")
 			if f := c.probe(ctx); f.State != Missing {
-				return nil, fault.New(evidence.CodeClient, "%s was told to forget mooncite, and its registration is %s", c.title(), f.State).
+				return nil, out, fault.New(evidence.CodeClient, "%s was told to forget mooncite, and its registration is %s", c.title(), f.State).
 					WithHint("see whether the client works in a terminal, then try again")
 			}
 			now[n] = Finding{Client: c.name(), State: Missing, title: c.title()}
+			out = append(out, c.title())
 		}
 		if rec.owns(c.name()) {
 			rec.drop(c.name())
 			if err := writeRecord(dir, rec); err != nil {
-				return nil, err
+				return nil, out, err
 			}
 			i.o.Progress(c.title() + " is off the record")
 		}
 	}
-	return now, nil
+	return now, out, nil
 }
 
 // remove takes the installation away: the package in one step, then what says that it is
@@ -158,7 +187,7 @@ func (p Places) vacate(dir *safefile.Root) error {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type == safefile.Regular && (e.Name == recordName || leftover(e.Name)) {
+		if e.Type == safefile.Regular && (e.Name == recordName || savedFile(e.Name) || leftover(e.Name)) {
 			names = append(names, e.Name)
 		}
 	}

@@ -121,3 +121,47 @@ func (w *world) filesHold(text string) bool {
 	}
 	return false
 }
+
+// What is to be deleted with a piece of evidence: by which revision, along which relations,
+// and in an order that works.
+func TestRestingOn(t *testing.T) {
+	w := newWorld(t)
+	const said = "trimmed to four millimetres"
+	id := w.evidence(said)
+	now := w.anchored("Wicks are short.", said)
+	before := w.anchored("Wicks are trimmed.", said)
+	w.write(fmt.Sprintf(`{"operation":"revise","memory_id":%q,"expected_revision":1,"interpretation":"Something else.","provenance":{"kind":"unanchored","basis_note":"x"}}`, before.MemoryID))
+	child := w.derived("Short wicks, long nights.", "refines", before)
+	grandchild := w.derived("Nights are long.", "refines", child)
+	both := w.write(fmt.Sprintf(`{"operation":"create","interpretation":"Both.","scope":{"kind":"global"},"provenance":{"kind":"derived","parents":[%s],"evidence_ids":[%q]}}`, parentsOf("supports", now), id))
+	w.anchored("The ferry is early.", "half past six")
+	newer := before
+	newer.Revision = 2
+	w.derived("Of the newer one.", "refines", newer)
+	skill := w.write(fmt.Sprintf(`{"operation":"propose_skill_candidate","sources":[{"memory_id":%q,"revision":1}],"artifact":{"name":"trim","description":"d","instructions":"i"}}`, child.MemoryID)).Candidate
+
+	list, err := w.store.RestingOn(t.Context(), "", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	how := map[string]string{}
+	for _, r := range list {
+		how[r.ID] = r.How
+	}
+	want := map[string]string{now.MemoryID: memory.RestsNow, before.MemoryID: memory.RestedBefore, child.MemoryID: memory.RestsDerived,
+		grandchild.MemoryID: memory.RestsDerived, both.MemoryID: memory.RestsNow, skill.CandidateID: memory.RestsSkill}
+	if diff := cmp.Diff(want, how); diff != "" {
+		t.Error(diff)
+	}
+	for _, r := range list {
+		if r.How == memory.RestsSkill {
+			w.delete(fmt.Sprintf(`{"kind":"skill_candidate","candidate_id":%q,"expected_state":"pending_review"}`, r.ID))
+			continue
+		}
+		at := w.inspect(fmt.Sprintf(`{"kind":"revision","memory_id":%q}`, r.ID))
+		out := w.delete(fmt.Sprintf(`{"kind":"memory","memory_id":%q,"expected_revision":%d,"expected_metadata_version":%d}`, r.ID, at.CurrentRevision, at.Lifecycle.MetadataVersion))
+		if want := map[bool]string{true: "blocked", false: "deleted"}[r.ID == before.MemoryID]; out.Outcome != want { // another one rests on its newer revision
+			t.Errorf("%s %s: %s", r.How, r.ID, out.Outcome)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,7 +8,6 @@ import (
 
 	"localmcp/internal/fault"
 	"localmcp/internal/privdir"
-	"localmcp/internal/sqlitedb"
 	"localmcp/mooncite/internal/evidence"
 )
 
@@ -70,26 +68,4 @@ func Purge(stateDir string) error {
 		}
 	}
 	return nil
-}
-
-// RestingOn names the memories with a revision that is anchored in a session
-// (qualified) or in one span (evidence id). Without a database there are none.
-func (s *Store) RestingOn(ctx context.Context, session, span string) ([]string, error) {
-	db, err := s.open(ctx, true)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	err = db.Read(ctx, func(c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT DISTINCT memory FROM anchors WHERE session = ? OR evidence_id = ? ORDER BY memory", []any{session, span}, func(scan scanner) error {
-			var id string
-			err := scan(&id)
-			out = append(out, id)
-			return err
-		})
-	})
-	return out, err
 }

@@ -38,7 +38,7 @@ type WriteIn struct {
 	CandidateID             string        `json:"candidate_id,omitempty" maxLength:"64"`
 	ExpectedState           string        `json:"expected_state,omitempty" enum:"pending_review"`
 	Decision                string        `json:"decision,omitempty" enum:"approved|rejected" doc:"As the owner decided."`
-	Note                    string        `json:"note,omitempty" maxLength:"2048" doc:"Why it was decided so."`
+	Note                    string        `json:"note,omitempty" maxLength:"2048" doc:"Why it was decided so, at most 2048 bytes."`
 }
 
 // ScopeIn is where a memory is to hold.
@@ -52,8 +52,8 @@ type ProvenanceIn struct {
 	Kind        string     `json:"kind" enum:"verified|derived|current_context|unanchored" doc:"verified: evidence_ids, each inspected now. derived: parents, perhaps evidence_ids. current_context: context_note, perhaps evidence_ids. unanchored: basis_note."`
 	EvidenceIDs []string   `json:"evidence_ids,omitempty" minLength:"1" maxLength:"2048" maxItems:"8" doc:"Evidence ids or URIs that mooncite_recall gave."`
 	Parents     []ParentIn `json:"parents,omitempty" maxItems:"8" doc:"The exact revisions it is derived from."`
-	ContextNote string     `json:"context_note,omitempty" maxLength:"2048" doc:"What was going on when it was learned."`
-	BasisNote   string     `json:"basis_note,omitempty" maxLength:"2048" doc:"Why it is written down although nothing shows it."`
+	ContextNote string     `json:"context_note,omitempty" maxLength:"2048" doc:"What was going on when it was learned, at most 2048 bytes."`
+	BasisNote   string     `json:"basis_note,omitempty" maxLength:"2048" doc:"Why it is written down although nothing shows it, at most 2048 bytes."`
 }
 
 // ParentIn is an exact revision that another is derived from.
@@ -61,7 +61,7 @@ type ParentIn struct {
 	MemoryID string `json:"memory_id" maxLength:"64"`
 	Revision int64  `json:"revision" min:"1"`
 	Relation string `json:"relation" enum:"supports|contradicts|refines|supersedes" doc:"What the new revision does to the parent."`
-	Reason   string `json:"reason" minLength:"1" maxLength:"1024"`
+	Reason   string `json:"reason" minLength:"1" maxLength:"1024" doc:"Why, at most 1024 bytes."`
 }
 
 // SourceIn is an exact revision that a skill is made from.
@@ -72,9 +72,9 @@ type SourceIn struct {
 
 // ArtifactIn is a proposed skill.
 type ArtifactIn struct {
-	Name         string `json:"name" minLength:"1" maxLength:"80"`
-	Description  string `json:"description" minLength:"1" maxLength:"2048"`
-	Instructions string `json:"instructions" minLength:"1" maxLength:"16384"`
+	Name         string `json:"name" minLength:"1" maxLength:"80" doc:"At most 80 bytes."`
+	Description  string `json:"description" minLength:"1" maxLength:"2048" doc:"At most 2048 bytes."`
+	Instructions string `json:"instructions" minLength:"1" maxLength:"16384" doc:"At most 16384 bytes."`
 }
 
 // fieldsOf says which fields an operation needs and which it may have besides.

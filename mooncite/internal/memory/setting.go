@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,6 +22,9 @@ const (
 	maxSetting     = 4096
 	configWhat     = "mooncite's configuration directory"
 )
+
+// SettingPath is the switch's file.
+func SettingPath(configDir string) string { return filepath.Join(configDir, settingName) }
 
 // A Setting is the owner's switch.
 type Setting struct {

@@ -31,6 +31,10 @@ const (
 	lockName     = "learned-memory.lock" // held shared while the database is open
 )
 
+// DatabasePath is the database's own file. A deletion is in it when it is answered, unless a
+// reader holds the log back.
+func DatabasePath(stateDir string) string { return filepath.Join(stateDir, databaseName) }
+
 const stateWhat = "the state directory"
 
 // wayOut is what helps against a database that cannot be used. It cannot be made again.

@@ -124,6 +124,8 @@ func TestRefusedRequests(t *testing.T) {
 		`{"operation":"create","interpretation":" \n ",` + note + `}`:                                                                                                                                                                                    "interpretation is empty",
 		`{"operation":"create","interpretation":"a\u0000b",` + note + `}`:                                                                                                                                                                                "control character U+0000",
 		`{"operation":"create","interpretation":"a\u202eb",` + note + `}`:                                                                                                                                                                                "control character U+202E",
+		`{"operation":"create","interpretation":"\u200b\u3164 \u2800\ufe0f",` + note + `}`:                                                                                                                                                               "interpretation shows nothing",
+		`{"operation":"create","interpretation":"a` + "\U000e0041" + `",` + note + `}`:                                                                                                                                                                   "invisible character U+E0041",
 		`{"operation":"create","interpretation":"a\rb",` + note + `}`:                                                                                                                                                                                    "control character U+000D",
 		`{"operation":"create","interpretation":"` + strings.Repeat("é", 4097) + `",` + note + `}`:                                                                                                                                                       "has 8194 bytes",
 		`{"operation":"create","interpretation":"` + strings.Repeat("x", 8193) + `",` + note + `}`:                                                                                                                                                       "interpretation",
@@ -141,7 +143,7 @@ func TestRefusedRequests(t *testing.T) {
 		`{"query":"x","related_limit":9}`:               "related_limit",
 		`{"query":"x","project":"/srv/app"}`:            "project is not a project",
 		`{"query":"x","cursor":"zzz"}`:                  "cursor",
-		`{"query":"` + strings.Repeat("é", 1001) + `"}`: "query has 2002 bytes",
+		`{"query":"` + strings.Repeat("é", 2001) + `"}`: "2000 characters",
 	} {
 		w.refused(op.InvalidArgument, names, memory.ToolRecall, args)
 	}
@@ -370,6 +372,40 @@ func TestLifecycle(t *testing.T) {
 }
 
 // A candidate is proposed, reviewed once, never installed.
+// Bounds count bytes, and the descriptions say so; a query's counts characters.
+func TestBoundsAreWhatIsSaid(t *testing.T) {
+	w := newWorld(t)
+	m := w.unanchored("潮汐")
+	long := func(n int) string { return strings.Repeat("潮", n/3+1) } // far fewer characters than bytes
+	for field, c := range map[string]struct {
+		max  int
+		args string
+	}{
+		"interpretation": {8192, `{"operation":"create","interpretation":"%s","scope":{"kind":"global"},"provenance":{"kind":"unanchored","basis_note":"x"}}`},
+		"basis_note":     {2048, `{"operation":"create","interpretation":"x","scope":{"kind":"global"},"provenance":{"kind":"unanchored","basis_note":"%s"}}`},
+		"context_note":   {2048, `{"operation":"create","interpretation":"x","scope":{"kind":"global"},"provenance":{"kind":"current_context","context_note":"%s"}}`},
+		"reason":         {1024, `{"operation":"create","interpretation":"x","scope":{"kind":"global"},"provenance":{"kind":"derived","parents":[{"memory_id":"` + m.MemoryID + `","revision":1,"relation":"refines","reason":"%s"}]}}`},
+		"name":           {80, `{"operation":"propose_skill_candidate","sources":[{"memory_id":"` + m.MemoryID + `","revision":1}],"artifact":{"name":"%s","description":"d","instructions":"i"}}`},
+		"description":    {2048, `{"operation":"propose_skill_candidate","sources":[{"memory_id":"` + m.MemoryID + `","revision":1}],"artifact":{"name":"n","description":"%s","instructions":"i"}}`},
+		"instructions":   {16384, `{"operation":"propose_skill_candidate","sources":[{"memory_id":"` + m.MemoryID + `","revision":1}],"artifact":{"name":"n","description":"d","instructions":"%s"}}`},
+	} {
+		said := fmt.Sprintf("at most %d", c.max)
+		w.refused(op.InvalidArgument, said, memory.ToolWrite, fmt.Sprintf(c.args, long(c.max)))
+		for _, o := range memory.Catalogue() {
+			if o.Spec().Name != memory.ToolWrite {
+				continue
+			}
+			_, after, found := strings.Cut(string(o.InputSchema()), `"`+field+`":{"type":"string"`)
+			doc, _, _ := strings.Cut(after, "}")
+			if !found || !strings.Contains(strings.ToLower(doc), said+" bytes") {
+				t.Errorf("%s is described by %s", field, doc)
+			}
+		}
+	}
+	w.recall(fmt.Sprintf(`{"query":"潮汐 %s"}`, long(5000)))
+	w.refused(op.InvalidArgument, "2000 characters", memory.ToolRecall, fmt.Sprintf(`{"query":"%s"}`, long(6000)))
+}
+
 func TestSkillCandidates(t *testing.T) {
 	w := newWorld(t)
 	m := w.unanchored("A gannet dives.")

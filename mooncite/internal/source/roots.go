@@ -74,14 +74,14 @@ func (p Places) Resolve() Set {
 	return s
 }
 
-// StateInside reports whether the state directory lies inside a root, and whose: then
-// nothing may be made there.
-func (p Places) StateInside() (evidence.Origin, bool) {
+// Inside reports whether a directory, which need not exist, lies inside a root, and whose:
+// then nothing may be made there.
+func (p Places) Inside(dir string) (evidence.Origin, bool) {
 	registered, _ := p.Registered() // what is wrong with it is said elsewhere
-	state := deepest(p.StateDir)
+	real := deepest(dir)
 	for _, list := range [][]Registration{p.fixed, registered, p.automatic} {
 		for _, r := range list {
-			if within(p.StateDir, r.Dir) || within(state, r.Dir) {
+			if within(dir, r.Dir) || within(real, r.Dir) {
 				return r.Origin, true
 			}
 		}
