@@ -23,7 +23,7 @@ type imageOutput struct {
 func (s *Service) readImage() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "read_image", Title: "Read a picture", Gateway: "dodo_read",
-		Doc:   "Look at a PNG, JPEG, GIF or WebP file of the workspace: the answer carries the picture itself. What it is goes by its bytes, not by its name.",
+		Doc:   "Shows a PNG, JPEG, GIF or WebP file of the workspace: the answer carries the picture itself. What it is goes by its bytes, not by its name.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(_ context.Context, _ contract.Call, in imageInput) (contract.Answer[imageOutput], error) {
 		none := contract.Answer[imageOutput]{}
