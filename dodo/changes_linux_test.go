@@ -48,6 +48,9 @@ func TestOwnerTakesBack(t *testing.T) {
 	if r := m.dodo("rollback", "cs_nothing"); r.status != 1 {
 		t.Errorf("%d %s", r.status, r.stderr)
 	}
+	if r := m.dodo("audit"); !strings.Contains(r.stdout, made) {
+		t.Errorf("the audit does not say what came of a call: %s", r.stdout)
+	}
 	if r := m.dodo("audit"); strings.Count(r.stdout, "owner.rollback") != 4 || strings.Count(r.stdout, "CONFLICT") != 2 {
 		t.Errorf("%s", r.stdout)
 	}

@@ -43,6 +43,7 @@ type Answer[Out any] struct {
 	Truncated  bool       // there is more than Data says
 	NextCursor string     // where it goes on; empty when it does not
 	Blocks     []op.Block // pictures and sounds beside the text
+	Ref        string     // id of what came of it, for the audit; may be empty
 }
 
 // Result is an Answer whose type only the operation knows.
@@ -159,7 +160,7 @@ func erase[Out any](a Act[Out]) Prepared {
 }
 
 func eraseAnswer[Out any](a Answer[Out]) Result {
-	return Result{Data: a.Data, Warnings: a.Warnings, Truncated: a.Truncated, NextCursor: a.NextCursor, Blocks: a.Blocks}
+	return Result{Data: a.Data, Warnings: a.Warnings, Truncated: a.Truncated, NextCursor: a.NextCursor, Blocks: a.Blocks, Ref: a.Ref}
 }
 
 // Bind decodes and checks arguments, without the workspace context around them.

@@ -34,6 +34,7 @@ type call struct {
 
 	shownID, shownEpoch string // what the envelope may say; empty before access is established
 	done                bool   // an effect was begun
+	ref                 string // id of what came of it
 
 	key    *state.Key // of the call, when it has one
 	digest string     // of its arguments

@@ -123,7 +123,7 @@ func (w *world) build(name string) (contract.Op, bool) {
 		if i.Text == "surprise" {
 			return answer{}, errors.New("open /home/me/secret: no such file")
 		}
-		return answer{Data: out{Text: i.Text}}, nil
+		return answer{Data: out{Text: i.Text}, Ref: "ref_" + i.Text}, nil
 	}
 	switch name {
 	case "look", "project_overview":
@@ -527,6 +527,9 @@ func TestTurns(t *testing.T) {
 func TestAudit(t *testing.T) {
 	w := newWorld(t)
 	w.call("look", `{"text":"my private words"}`)
+	if e, err := w.store.Events(context.Background(), "", 1); err != nil || e[0].Ref != "ref_my private words" {
+		t.Errorf("%+v, %v", e, err)
+	}
 	w.call("look", `{"text":1}`)
 	w.call("no_such", `{}`)
 	w.Run(context.Background(), gate.Request{Caller: "stranger", Op: "look"})
@@ -539,7 +542,7 @@ func TestAudit(t *testing.T) {
 	for i := len(events) - 1; i >= 0; i-- {
 		e := events[i]
 		got = append(got, e.Tool+" "+e.Result+" "+e.Principal)
-		if strings.Contains(fmt.Sprint(e), "private") || len(e.Input) != 24 {
+		if e.Ref == "" && strings.Contains(fmt.Sprint(e), "private") || len(e.Input) != 24 {
 			t.Errorf("%+v", e)
 		}
 	}

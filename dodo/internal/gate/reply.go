@@ -29,6 +29,7 @@ func (c *call) reply(r contract.Result, err error) *contract.Reply {
 		var encoded json.RawMessage
 		if encoded, err = reply.JSON(); err == nil {
 			if err = c.op.Fits(encoded); err == nil {
+				c.ref = r.Ref
 				return reply
 			}
 		}
@@ -44,7 +45,7 @@ func (c *call) reply(r contract.Result, err error) *contract.Reply {
 func (c *call) record(reply *contract.Reply) error {
 	e := state.Event{
 		Request: c.id, Principal: c.principal.GrantID, Workspace: c.shownID, Tool: c.Op,
-		Input: inputDigest(c.Args), Duration: c.Now().Sub(c.begun), Result: state.ResultOK,
+		Input: inputDigest(c.Args), Ref: c.ref, Duration: c.Now().Sub(c.begun), Result: state.ResultOK,
 	}
 	if reply.Failed() {
 		e.Result = string(reply.Error.Code)

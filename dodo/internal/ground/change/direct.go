@@ -42,6 +42,7 @@ func (d direct[Out]) act(ctx context.Context) (contract.Act[Out], error) {
 			return contract.Answer[Out]{}, err
 		}
 		a := d.answer(o.plan, &e.ID)
+		a.Ref = e.ID
 		a.Warnings = append(a.Warnings, notes...)
 		return a, nil
 	}}

@@ -58,7 +58,7 @@ func (s *Service) applyChanges() contract.Op {
 			for _, f := range o.plan.Files {
 				out.Files = append(out.Files, appliedFile{f.Path, f.Dest, f.Action, ptr(f.AfterHash)})
 			}
-			return contract.Answer[applyChangesOut]{Data: out, Warnings: notes}, nil
+			return contract.Answer[applyChangesOut]{Data: out, Warnings: notes, Ref: out.ChangesetID}, nil
 		}}
 		asks, err := s.asks(ctx, c.Principal)
 		if asks {

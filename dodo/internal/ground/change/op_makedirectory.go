@@ -52,7 +52,7 @@ func (s *Service) makeDirectory() contract.Op {
 			if out.Created {
 				out.ChangesetID = &e.ID
 			}
-			return contract.Answer[makeDirectoryOut]{Data: out}, nil
+			return contract.Answer[makeDirectoryOut]{Data: out, Ref: e.ID}, nil
 		}}
 		asks, err := s.asks(ctx, c.Principal)
 		if asks {

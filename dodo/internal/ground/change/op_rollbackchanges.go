@@ -30,7 +30,7 @@ func (s *Service) rollbackChanges() contract.Op {
 		act := contract.Act[rollbackChangesOut]{Summary: o.plan.Summary(), Run: func(ctx context.Context) (contract.Answer[rollbackChangesOut], error) {
 			r, err := s.runRollback(ctx, o)
 			return contract.Answer[rollbackChangesOut]{
-				Data: rollbackChangesOut{ChangesetID: r.ChangesetID, Restored: r.Restored}, Warnings: r.Notes,
+				Data: rollbackChangesOut{ChangesetID: r.ChangesetID, Restored: r.Restored}, Warnings: r.Notes, Ref: r.ChangesetID,
 			}, err
 		}}
 		asks, err := s.asks(ctx, c.Principal)

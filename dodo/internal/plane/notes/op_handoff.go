@@ -54,7 +54,7 @@ func (s *Service) handoffWrite() contract.Op {
 		if err != nil {
 			return a, err
 		}
-		a.Data = handoffWriteOut{HandoffID: h.ID, SavedAt: stamp(h.Created)}
+		a.Data, a.Ref = handoffWriteOut{HandoffID: h.ID, SavedAt: stamp(h.Created)}, h.ID
 		return a, nil
 	})
 }
