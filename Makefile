@@ -11,7 +11,7 @@ BENCH    ?=
 
 export FUZZTIME ?= 20s
 
-.PHONY: help build install demo test check fuzz golden bench-mooncite clean
+.PHONY: help build install demo test check fuzz golden bench-mooncite bench-dodo clean
 
 help:
 	@echo 'make demo            build; recall and verify with mooncite, edit and take back with dodo'
@@ -22,6 +22,7 @@ help:
 	@echo 'make fuzz            every fuzz target for FUZZTIME (20s)'
 	@echo 'make golden          write golden files and generated documents anew'
 	@echo 'make bench-mooncite  measure mooncite; options in BENCH, such as BENCH="-mb 10"'
+	@echo 'make bench-dodo      measure dodo: its start, the gate, an edit, search beside ripgrep'
 	@echo 'make clean           remove bin/ and .cache/'
 
 build:
@@ -54,6 +55,10 @@ golden:
 
 bench-mooncite: build
 	go run ./mooncite/tools/mooncite-bench -bin bin/mooncite $(BENCH)
+
+bench-dodo: build
+	go run ./dodo/tools/dodo-bench -bin bin/dodo $(BENCH)
+	go test -run '^$$' -bench 'Call|Edit|AsRipgrep|Glob|Walk' -benchtime 1s ./dodo/internal/gate ./dodo/internal/ground/change ./dodo/internal/ground/search ./dodo/internal/ground/workspace
 
 clean:
 	rm -rf bin .cache

@@ -338,3 +338,33 @@ func TestInspector(t *testing.T) {
 		}
 	}
 }
+
+// TestHintsOnlyNarrow: a repository's .dodo.json leaves files out of listings and search
+// unless they are asked for, makes nothing secret readable, and a file that is not
+// understood is ignored whole and named.
+func TestHintsOnlyNarrow(t *testing.T) {
+	m := newMachine(t)
+	dir := m.workspace()
+	m.Write(t, "work/gen/g.txt", "needle\n")
+	m.Write(t, "work/.env", "needle=1\n")
+	m.Write(t, "work/.dodo.json", `{"name":"x","exclude":["gen/","!.env"]}`)
+	c := m.speak("legacy", dir)
+	if n := c.fine("search_code", `"query":"needle"`).Data["totalMatches"]; n != 0.0 { // gen/ is left out, .env is secret
+		t.Errorf("%v matches", n)
+	}
+	if n := c.fine("glob_files", `"pattern":"*.txt"`).Data["count"]; n != 1.0 {
+		t.Errorf("%v files", n)
+	}
+	if n := c.fine("glob_files", `"pattern":"*.txt","includeIgnored":true`).Data["count"]; n != 2.0 {
+		t.Errorf("%v files with those left out", n)
+	}
+	c.fine("read_files", `"files":[{"path":"gen/g.txt"}]`)
+	m.Write(t, "work/.dodo.json", `{"exclude":["gen/"],"trust":"trusted"}`)
+	c = m.speak("legacy", dir)
+	if n := c.fine("glob_files", `"pattern":"*.txt"`).Data["count"]; n != 2.0 {
+		t.Errorf("a file that is not understood was used: %v", n)
+	}
+	if note := c.fine("project_overview", "").Data["projectConfigNote"]; note == nil || !strings.Contains(note.(string), "trust") {
+		t.Errorf("note %v", note)
+	}
+}
