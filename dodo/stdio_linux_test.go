@@ -347,7 +347,7 @@ func TestHintsOnlyNarrow(t *testing.T) {
 	dir := m.workspace()
 	m.Write(t, "work/gen/g.txt", "needle\n")
 	m.Write(t, "work/.env", "needle=1\n")
-	m.Write(t, "work/.dodo.json", `{"name":"x","exclude":["gen/","!.env"]}`)
+	m.Write(t, "work/.dodo.json", `{"name":"x","exclude":["gen/"]}`)
 	c := m.speak("legacy", dir)
 	if n := c.fine("search_code", `"query":"needle"`).Data["totalMatches"]; n != 0.0 { // gen/ is left out, .env is secret
 		t.Errorf("%v matches", n)
@@ -359,12 +359,14 @@ func TestHintsOnlyNarrow(t *testing.T) {
 		t.Errorf("%v files with those left out", n)
 	}
 	c.fine("read_files", `"files":[{"path":"gen/g.txt"}]`)
-	m.Write(t, "work/.dodo.json", `{"exclude":["gen/"],"trust":"trusted"}`)
-	c = m.speak("legacy", dir)
-	if n := c.fine("glob_files", `"pattern":"*.txt"`).Data["count"]; n != 2.0 {
-		t.Errorf("a file that is not understood was used: %v", n)
-	}
-	if note := c.fine("project_overview", "").Data["projectConfigNote"]; note == nil || !strings.Contains(note.(string), "trust") {
-		t.Errorf("note %v", note)
+	for _, wrong := range []string{`{"exclude":["gen/"],"trust":"trusted"}`, `{"exclude":["gen/","!.env"]}`, `{"exclude":["gen/"]`} {
+		m.Write(t, "work/.dodo.json", wrong)
+		c = m.speak("legacy", dir)
+		if n := c.fine("glob_files", `"pattern":"*.txt"`).Data["count"]; n != 2.0 {
+			t.Errorf("%s was used: %v", wrong, n)
+		}
+		if note, _ := c.fine("project_overview", "").Data["projectConfigNote"].(string); !strings.HasPrefix(note, ".dodo.json is ignored: ") {
+			t.Errorf("%s: note %q", wrong, note)
+		}
 	}
 }

@@ -203,11 +203,11 @@ func hints(tree *workspace.Tree) (h config.Hints, note string) {
 	if errors.Is(err, contract.NotFound) {
 		return h, ""
 	}
-	if err == nil {
-		h, err = config.ParseHints(data)
-	}
 	if err != nil {
-		return config.Hints{}, config.HintsName + " is not used: " + fault.From(err).Error() + "."
+		return h, config.HintsName + " is ignored: " + fault.From(err).Error()
+	}
+	if h, err = config.ParseHints(data); err != nil {
+		return config.Hints{}, fault.From(err).Error()
 	}
 	return h, ""
 }
