@@ -95,7 +95,8 @@ func (p *program) accessCommand() *cobra.Command {
 		Use:   "access",
 		Short: "List, set and remove what clients may do in a workspace",
 		Long: "Access is about managed mode: which clients may use a workspace, and how far. Clients on this machine\n" +
-			"that start `dodo stdio` act as you and are not listed.",
+			"that start `dodo stdio` act as you: they are not listed, and only `dodo trust` says what they may do. So\n" +
+			"nothing here has an effect on them.",
 	}
 	c.AddCommand(p.accessListCommand(), p.accessSetCommand(), p.accessRemoveCommand())
 	return c
@@ -124,6 +125,7 @@ func (o accessOut) Text() string {
 	if len(o.Clients) == 0 {
 		b.WriteString("    no client was granted anything here\n")
 	}
+	b.WriteString("Clients that start `dodo stdio` are not listed: `dodo trust` says what they may do.\n")
 	if o.AccessMode == contract.AccessPersonal {
 		b.WriteString("This has no effect while access is personal.\n")
 	}
@@ -144,6 +146,10 @@ func (p *program) accessSetCommand() *cobra.Command {
 		set, ok := contract.ParseScopes(words)
 		if !ok || len(set) == 0 {
 			return fault.New(cli.Usage, "--scopes must name some of read, write, exec").WithHint("to take everything away: dodo access remove")
+		}
+		if args[0] == contract.LocalGrant || args[0] == contract.LocalClient {
+			return fault.New(cli.Usage, "clients that start `dodo stdio` act as you, and are granted nothing here").
+				WithHint("`dodo access-mode managed` and `dodo trust --mode inspect` make them ask")
 		}
 		return in.store.GrantClient(ctx, id, args[0], set)
 	})
