@@ -71,6 +71,9 @@ func fillDisk(t *testing.T, dir string) {
 				_, err := c.Row(t.Context(), "SELECT count(*) FROM note", nil, &n)
 				return err
 			}))
+			if err := d.Room(); !bulk {
+				check("room", err)
+			}
 			check("close", d.Close())
 		}
 		for _, end := range []string{"", "-wal", "-shm", "-journal", ".copy"} {
