@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
 )
@@ -90,8 +91,12 @@ func mayUndo(who contract.Principal, e *entry) error {
 		return fault.New(contract.RecoveryRequired, "this change did not come to its end").
 			WithHint("the owner runs dodo recover list").With("changesetId", e.ID)
 	}
+	list := "change_history"
+	if who.GrantID == state.PrincipalOwner {
+		list = "`dodo changes`"
+	}
 	return fault.New(contract.Conflict, "this change is not in effect").
-		WithHint("change_history shows which are: those with status committed").With("status", string(e.Status))
+		WithHint("%s shows which are: those with status committed", list).With("status", string(e.Status))
 }
 
 // undoPlan is the plan that takes a change back.

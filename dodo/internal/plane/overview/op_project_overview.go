@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -123,12 +124,22 @@ func (s *Service) projectOverview() contract.Op {
 			a.Data.WorkspaceID, a.Data.WorkspaceEpoch = s.Workspace, s.Epoch
 			return a, nil
 		}
-		return a, s.here(ctx, &a.Data)
+		return a, s.here(ctx, &a)
 	})
 }
 
 // here adds what holds for the workspace itself.
-func (s *Service) here(ctx context.Context, d *overviewOut) error {
+func (s *Service) here(ctx context.Context, a *contract.Answer[overviewOut]) error {
+	d := &a.Data
+	if s.Waiting != nil {
+		ids, err := s.Waiting(ctx)
+		if err != nil {
+			return err
+		}
+		if len(ids) > 0 {
+			a.Warnings = append(a.Warnings, fmt.Sprintf("The change %s was interrupted. Until the owner has run dodo recover, nothing can be changed in this workspace.", ids[0]))
+		}
+	}
 	trust, mode, err := s.Standing(ctx)
 	if err != nil {
 		return err
@@ -211,11 +222,11 @@ const howTo = "Give workspaceId and workspaceEpoch with every call. Read a file 
 func describe(t contract.Trust) string {
 	switch t {
 	case contract.TrustTrusted:
-		return "You may read, change files and run commands without asking."
+		return "You may do all that dodo can without asking: in this version, read and change files."
 	case contract.TrustEdit:
-		return "You may read and change files; the owner approves each command."
+		return "You may read and change files without asking."
 	}
-	return "You may read; the owner approves each change of files and each command."
+	return "You may read; the owner approves each change of files."
 }
 
 var manifests = []string{
