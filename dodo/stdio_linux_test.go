@@ -266,6 +266,34 @@ func TestApprovalOverStdio(t *testing.T) {
 	}
 }
 
+// TestTextThatIsNoUnicode: nothing is found, written or named by what is not the caller's text.
+func TestTextThatIsNoUnicode(t *testing.T) {
+	m := newMachine(t)
+	dir := m.workspace()
+	m.Write(t, "work/f.txt", "a\uFFFDb\n")
+	for _, c := range []*client{m.speak("legacy", dir), m.speak("modern", dir)} {
+		for field, call := range map[string][2]string{
+			"content":        {"write_file", `"path":"new.txt","content":"a\ud800"`},
+			"path":           {"write_file", "\"path\":\"n\xff.txt\",\"content\":\"a\""},
+			"edits[0].find":  {"edit_file", `"path":"f.txt","edits":[{"find":"\udc00","replace":"x"}]`},
+			"files[0].path ": {"read_files", "\"files\":[{\"path\":\"f\xc3.txt\"}]"},
+			"query":          {"search_code", `"query":"\uDBFF"`},
+		} {
+			e := c.call(call[0], call[1])
+			if e.OK || e.Error.Code != "INVALID_INPUT" || !strings.Contains(e.Error.Message, "in "+field) || !strings.Contains(e.Error.Message, "not valid Unicode") {
+				t.Errorf("%s: %+v", field, e.Error)
+			}
+		}
+	}
+	c := m.speak("legacy", dir, "--tools", "compact")
+	if e := c.call("dodo_write", `"operation":"write_file","args":{"path":"new.txt","content":"\ud800"}`); e.OK || e.Error.Code != "INVALID_INPUT" || !strings.Contains(e.Error.Message, "in content") {
+		t.Errorf("%+v", e.Error)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 3 || m.read("work/f.txt") != "a\uFFFDb\n" {
+		t.Errorf("%v %v", list, err)
+	}
+}
+
 // TestOtherProjects: reading another registered project, and making a whole call there.
 func TestOtherProjects(t *testing.T) {
 	m := newMachine(t)
