@@ -141,6 +141,24 @@ func TestUnusableFiles(t *testing.T) {
 	}
 }
 
+// An empty file is what a crash leaves that came while the file was made: it counts as none,
+// and what begins anew is trusted with nothing.
+func TestEmptyFileIsNone(t *testing.T) {
+	dir := place(t)
+	s := open(t, dir, nil)
+	id := workspace(t, s, "/w", "boot_1")
+	_, err := s.SetTrust(t.Context(), id, contract.TrustTrusted)
+	must(t, err)
+	must(t, s.Close())
+	must(t, os.Truncate(filepath.Join(dir, state.FileName), 0))
+	s = open(t, dir, nil)
+	a, err := s.Authority(t.Context(), id, "cl")
+	must(t, err)
+	if a.Trust != contract.TrustInspect || a.AccessMode != contract.AccessManaged || s.WorkspaceID("/w") == id {
+		t.Errorf("%+v", a)
+	}
+}
+
 // A table that somebody dropped is damage, and named so wherever it is met.
 func TestDroppedTable(t *testing.T) {
 	dir := place(t)
