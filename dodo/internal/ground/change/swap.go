@@ -6,7 +6,6 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/workspace"
-	"localmcp/internal/fault"
 )
 
 // writerWait is how long a program that has a file open for writing may take to end: most only
@@ -62,8 +61,7 @@ func goneIs(st step, err error) error {
 func displaced(d *workspace.Dir, st step, f *workspace.File, held bool) error {
 	out, err := d.Open(st.stage)
 	if err != nil {
-		var known *fault.Error
-		if errors.As(err, &known) && known.Code == contract.PathDenied {
+		if errors.Is(err, contract.PathDenied) {
 			return stop(st.path, deniedReason)
 		}
 		return err
