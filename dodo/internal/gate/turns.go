@@ -70,10 +70,3 @@ func (t *Turns) pass() {
 	t.waiting = t.waiting[1:]
 	close(next)
 }
-
-// Waiting is how many calls wait.
-func (t *Turns) Waiting() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.waiting)
-}

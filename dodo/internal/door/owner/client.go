@@ -119,7 +119,7 @@ func (l Live) Call(ctx context.Context, cmd string, args, into any) error {
 
 // Stop asks a server to end, and waits until its socket is gone.
 func (l Live) Stop(ctx context.Context) error {
-	if err := l.Call(ctx, "stop", StopArgs{PID: l.PID, Epoch: l.Epoch}, nil); err != nil {
+	if err := l.Call(ctx, "stop", stopArgs{PID: l.PID, Epoch: l.Epoch}, nil); err != nil {
 		return err
 	}
 	for {

@@ -391,8 +391,8 @@ func listening(dir *safefile.Root) map[process]bool {
 	return all
 }
 
-// StopArgs are those of the command stop. They name the server that was meant.
-type StopArgs struct {
+// stopArgs are those of the command stop. They name the server that was meant.
+type stopArgs struct {
 	PID   int    `json:"expectedPid"`
 	Epoch string `json:"expectedEpoch"`
 }
@@ -409,7 +409,7 @@ func (s *Server) run(ctx context.Context, q request) (result any, after func(), 
 	case "status":
 		return s.o.Status(), nil, nil
 	case "stop":
-		var args StopArgs
+		var args stopArgs
 		if err := jsonv2.Unmarshal(q.Args, &args, jsonv2.RejectUnknownMembers(true)); err != nil {
 			return nil, nil, fault.Wrap(contract.InvalidInput, err, "stop needs the process and the epoch that are meant")
 		}
