@@ -431,9 +431,9 @@ func TestReadInstructions(t *testing.T) {
 	must(t, os.Rename(dir+".moved", dir))
 }
 
-// TestSecretsAreInvisibleToEveryOperation puts one word into everything that is closed, and
+// TestReadingShowsNothingClosed puts one word into everything that is closed, and
 // looks for it and for the names in whatever the operations say.
-func TestSecretsAreInvisibleToEveryOperation(t *testing.T) {
+func TestReadingShowsNothingClosed(t *testing.T) {
 	dir := t.TempDir()
 	closed := []string{
 		".env", "a/.ENV.local", ".ssh/id", "x.pem", ".git/config", "a/.git/config", "b/.git", ".cursor/rules/secrets.md", ".claude/credentials.json", "state/db",
