@@ -854,14 +854,19 @@ func TestWalkLeavesNothingOpen(t *testing.T) {
 	}
 }
 
-// A reader sees one state of a file that is rewritten in place all the time, or an error.
+// TestReadIsCoherent: a reader sees one state of a file that is rewritten in place all the time, or
+// an error. One write takes longer than one read, so that a read can begin and end within it.
 func TestReadIsCoherent(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f")
-	a, b := bytes.Repeat([]byte("a"), 1<<20), bytes.Repeat([]byte("b"), 1<<20)
+	a, b := bytes.Repeat([]byte("a"), 8<<20), bytes.Repeat([]byte("b"), 8<<20)
 	must(t, os.WriteFile(name, a, 0o600))
 	tr := tree(t, dir, Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	length := 2 * time.Second
+	if testing.Short() {
+		length = time.Second / 2
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -873,7 +878,7 @@ func TestReadIsCoherent(t *testing.T) {
 		defer f.Close()
 		for i := 0; ctx.Err() == nil; i++ {
 			f.WriteAt([][]byte{a, b}[i%2], 0)
-			time.Sleep(5 * time.Millisecond) // longer than the clock of the file system
+			time.Sleep(11 * time.Millisecond) // longer than a tick of the file system's clock
 		}
 	})
 	whole := 0
