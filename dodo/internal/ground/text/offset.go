@@ -41,28 +41,8 @@ func (w *window) fromOffset() error {
 		return nil
 	}
 	w.Window.StartLine, w.Window.EndLine = line, line-1
-	for len(raw) > 0 {
-		n := w.enc.lineEnd(raw)
-		whole := n >= 0 || end == w.size
-		if n < 0 {
-			n = len(raw)
-		}
-		if whole {
-			done, err := w.appendLine(raw[:n])
-			if err != nil {
-				return err
-			}
-			if done {
-				raw = raw[n:]
-				continue
-			}
-		}
-		if len(w.out) == 0 {
-			return w.appendStart(raw[:n], whole)
-		}
-		return nil
-	}
-	return nil
+	_, err = w.appendLines(raw, end == w.size)
+	return err
 }
 
 // linesIn is how many lines a text has, the last one with or without its break.
