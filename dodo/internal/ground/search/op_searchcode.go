@@ -99,7 +99,7 @@ func (s *Service) searchCode(ctx context.Context, c contract.Call, in searchIn) 
 	}
 	space := s.room()
 	if in.MaxResults <= 50 && q.before+q.after == 0 {
-		space.left = min(space.left, usual)
+		space.left = min(space.left, contract.UsualAnswer)
 	}
 	if len(in.ProjectIDs) > 0 {
 		return s.searchMany(ctx, c, in, q, space)

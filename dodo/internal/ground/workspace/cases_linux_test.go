@@ -447,7 +447,7 @@ func TestCase22StrangeNames(t *testing.T) {
 	}
 	_, _, err = tr.Read(parsed(t, long+"n"), 0)
 	refused(t, err, contract.PathDenied)
-	if got := (Path{"a\xff/é\n"}).Shown(); got != "a\\xff/é\n" {
+	if got := (Path{"a\xff/é\n"}).Shown(); got != "a\\x{ff}/é\n" {
 		t.Errorf("shown as %q", got)
 	}
 	// Nothing new gets such a name.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/internal/op"
 	"localmcp/internal/safefile"
 )
 
@@ -47,11 +48,11 @@ func (s *Service) listFiles() contract.Op {
 		if err != nil {
 			return contract.Answer[listOutput]{}, err
 		}
-		l := lister{t: t, ignored: in.IncludeIgnored, entries: s.limits.TreeEntriesMax, bytes: s.room()}
+		l := lister{t: t, ignored: in.IncludeIgnored, entries: s.limits.TreeEntriesMax, bytes: s.limits.Room()}
 		if in.MaxEntries > 0 {
 			l.entries = min(l.entries, in.MaxEntries)
 		} else if in.Depth == 0 {
-			l.bytes = min(l.bytes, usualAnswer)
+			l.bytes = min(l.bytes, contract.UsualAnswer)
 		}
 		depth := in.Depth
 		if depth == 0 {
@@ -137,7 +138,7 @@ func (l *lister) look(dir *listed) error {
 			return nil
 		}
 		l.entries--
-		l.bytes -= encoded(child.Path) + 48 // the names and marks around it
+		l.bytes -= op.EncodedLen(child.Path) + 48 // the names and marks around it
 		l.shown++
 		dir.Children = append(dir.Children, child)
 	}

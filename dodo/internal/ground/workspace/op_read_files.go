@@ -12,6 +12,7 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/text"
 	"localmcp/internal/fault"
+	"localmcp/internal/op"
 )
 
 type readInput struct {
@@ -141,7 +142,7 @@ func (r *reader) read(ctx context.Context, files []wanted) error {
 	}
 	slices.SortStableFunc(order, func(a, b *part) int { return cmp.Compare(a.need, b.need) })
 	for i, p := range order {
-		r.room -= encoded(p.shown) + 320 // the names and marks around it
+		r.room -= op.EncodedLen(p.shown) + 320 // the names and marks around it
 		if p.err != nil {
 			continue
 		}
@@ -157,7 +158,7 @@ func (r *reader) read(ctx context.Context, files []wanted) error {
 			return p.err
 		}
 		if p.err == nil && p.out.Content != nil {
-			r.room -= encoded(*p.out.Content)
+			r.room -= op.EncodedLen(*p.out.Content)
 		}
 	}
 	return nil
@@ -254,7 +255,7 @@ func fitting(ctx context.Context, source io.ReaderAt, size int64, q text.Query, 
 		if err != nil {
 			return w, err
 		}
-		n := encoded(w.Content)
+		n := op.EncodedLen(w.Content)
 		if n <= share {
 			return w, nil
 		}

@@ -8,6 +8,7 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/text"
+	"localmcp/internal/op"
 	"localmcp/internal/safefile"
 )
 
@@ -49,7 +50,7 @@ func (s *Service) readInstructions() contract.Op {
 			return contract.Answer[instructionsOutput]{}, err
 		}
 		a := contract.Answer[instructionsOutput]{Data: instructionsOutput{Files: []instructions{}, Note: instructionsNote}}
-		total, room := instructionsTotal, s.room()-len(instructionsNote)
+		total, room := instructionsTotal, s.limits.Room()-len(instructionsNote)
 		for _, p := range s.instructionPaths() {
 			if err := ctx.Err(); err != nil {
 				return contract.Answer[instructionsOutput]{}, err
@@ -58,7 +59,7 @@ func (s *Service) readInstructions() contract.Op {
 			if !ok {
 				continue
 			}
-			room -= encoded(p.Shown()) + 64 // the names and marks around it
+			room -= op.EncodedLen(p.Shown()) + 64 // the names and marks around it
 			shown := content[:start(content, min(in.MaxBytesPerFile, total), room)]
 			cut := len(shown) < len(content)
 			a.Truncated = a.Truncated || cut
@@ -66,7 +67,7 @@ func (s *Service) readInstructions() contract.Op {
 				break
 			}
 			total -= len(shown)
-			room -= encoded(shown)
+			room -= op.EncodedLen(shown)
 			a.Data.Files = append(a.Data.Files, instructions{p.Shown(), shown, cut})
 		}
 		return a, nil
@@ -110,7 +111,7 @@ func (s *Service) instruction(p Path) (string, bool) {
 // max bytes and at most room bytes as JSON.
 func start(s string, max, room int) int {
 	room -= 2 // the quotes
-	if len(s) <= max && encoded(s) <= room+2 {
+	if len(s) <= max && op.EncodedLen(s) <= room+2 {
 		return len(s)
 	}
 	for i, r := range s {
