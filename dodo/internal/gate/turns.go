@@ -55,7 +55,7 @@ func (t *Turns) Take(ctx context.Context) (release func(), err error) {
 }
 
 func cancelled() error {
-	return fault.New(contract.Conflict, "the call was cancelled while it waited for its turn").Retry()
+	return fault.New(contract.Conflict, "the call was cancelled while it waited for its turn").WithHint("nothing was changed; call again").Retry()
 }
 
 // pass gives the turn to whoever waits longest.

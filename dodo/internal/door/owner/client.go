@@ -112,7 +112,7 @@ func (l Live) Call(ctx context.Context, cmd string, args, into any) error {
 	defer dir.Close()
 	_, err = call(ctx, dir, filepath.Base(l.socket), cmd, args, into)
 	if gone(err) || refused(err) {
-		return fault.Wrap(contract.NotFound, errors.Join(ErrEnded, err), "the server ended meanwhile")
+		return fault.Wrap(contract.NotFound, errors.Join(ErrEnded, err), "the server ended meanwhile").WithHint("`dodo status` shows which servers run")
 	}
 	return err
 }

@@ -402,7 +402,7 @@ func (s *Server) run(ctx context.Context, q request) (result any, after func(), 
 	defer func() {
 		if p := recover(); p != nil {
 			s.o.Log.Error("a command of the owner panicked", "command", q.Cmd, "cause", p)
-			result, after, err = nil, nil, fault.New(contract.InternalError, "something went wrong inside the server")
+			result, after, err = nil, nil, fault.New(contract.InternalError, "something went wrong inside the server").WithHint("its log says more")
 		}
 	}()
 	switch q.Cmd {

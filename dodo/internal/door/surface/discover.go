@@ -131,7 +131,7 @@ func notes(o contract.Op) []string {
 func list(ops []contract.Op, in discoverIn) (contract.Answer[discoverOut], error) {
 	from, ok := parseCursor(in.Cursor)
 	if !ok {
-		return contract.Answer[discoverOut]{}, fault.New(contract.InvalidInput, "cursor is not one that dodo_discover gave")
+		return contract.Answer[discoverOut]{}, fault.New(contract.InvalidInput, "cursor is not one that dodo_discover gave").WithHint("leave cursor out to begin anew")
 	}
 	words := tokens(in.Query)
 	type hit struct {

@@ -236,7 +236,8 @@ func strict(object json.RawMessage, into any) error {
 		return nil
 	}
 	if err := unmarshal(object, into); err != nil {
-		return fault.Wrap(contract.InvalidInput, err, "a gateway takes workspaceId, workspaceEpoch, targetProjectId, operation (a text) and args (an object), and nothing else")
+		return fault.Wrap(contract.InvalidInput, err, "a gateway takes workspaceId, workspaceEpoch, targetProjectId, operation (a text) and args (an object), and nothing else").
+			WithHint("dodo_discover with operation shows how the call looks")
 	}
 	return nil
 }

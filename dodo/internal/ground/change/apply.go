@@ -57,7 +57,7 @@ func (s *Service) do(ctx context.Context, o *order) (*entry, []string, error) {
 	}
 	defer w.close()
 	if err := ctx.Err(); err != nil {
-		return nil, nil, fault.Wrap(contract.Conflict, err, "the call was cancelled before anything was changed")
+		return nil, nil, fault.Wrap(contract.Conflict, err, "the call was cancelled before anything was changed").WithHint("call again")
 	}
 	w.entry = &entry{Changeset: Changeset{
 		ID: contract.NewID(contract.PrefixChangeset, 0), PlanID: o.plan.ID, Kind: o.kind, Status: Committing, Principal: o.principal,

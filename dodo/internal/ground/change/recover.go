@@ -402,7 +402,7 @@ func (s *Service) Recover(ctx context.Context, id string, way Way) (Recovered, e
 	case Resolve:
 		saved, err = s.resolve(ctx, e)
 	default:
-		err = fault.New(contract.InvalidInput, "a change is recovered forward, back or resolved")
+		err = fault.New(contract.InvalidInput, "a change is recovered forward, back or resolved").WithHint("give one of the three")
 	}
 	return Recovered{Changeset: e.Changeset, Saved: saved}, plainRecovery(err)
 }

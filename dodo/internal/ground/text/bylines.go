@@ -26,7 +26,7 @@ func (w *window) lines() error {
 				total++
 			}
 		}
-		return fault.New(contract.InvalidInput, "the file has only %d lines", total).With("totalLines", total)
+		return fault.New(contract.InvalidInput, "the file has only %d lines", total).WithHint("ask for lines that are there").With("totalLines", total)
 	}
 	end := min(w.size, offset+w.span())
 	raw, err := w.bytes(offset, end)

@@ -11,7 +11,7 @@ import (
 // fromOffset makes a window from a byte on.
 func (w *window) fromOffset() error {
 	if w.ByteOffset > w.size {
-		return fault.New(contract.InvalidInput, "the offset is behind the end of the file").With("size", w.size)
+		return fault.New(contract.InvalidInput, "the offset is behind the end of the file").WithHint("begin at 0, or go on with nextOffset").With("size", w.size)
 	}
 	offset, err := w.boundary(max(w.ByteOffset, w.body))
 	if err != nil {

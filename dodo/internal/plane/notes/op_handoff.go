@@ -85,7 +85,7 @@ func (s *Service) handoffRead() contract.Op {
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, _ contract.Call, in handoffReadIn) (a contract.Answer[handoffReadOut], err error) {
 		if in.List && in.HandoffID != "" {
-			return a, fault.New(contract.InvalidInput, "list and handoffId cannot be used together")
+			return a, fault.New(contract.InvalidInput, "list and handoffId cannot be used together").WithHint("leave one of them out")
 		}
 		id := in.HandoffID
 		if id == "" {
