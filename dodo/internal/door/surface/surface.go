@@ -253,7 +253,7 @@ type schema struct {
 
 // contextProperties are the schemas of the context's members.
 const (
-	targetProperty = `"targetProjectId":{"type":"string","description":"Id of another registered project to make the whole call in; see project_overview.","minLength":1,"maxLength":128}`
+	targetProperty = `"targetProjectId":{"type":"string","description":"Id of another project to make the whole call in; project_overview lists them.","minLength":1,"maxLength":128}`
 	bothProperties = `"workspaceId":{"type":"string","description":"From project_overview.","minLength":1,"maxLength":128},` +
 		`"workspaceEpoch":{"type":"string","description":"From project_overview.","minLength":1,"maxLength":128},`
 )

@@ -15,7 +15,7 @@ const diffBytes = 32 << 10
 type shownFile struct {
 	Path          string  `json:"path"`
 	DestPath      string  `json:"destPath,omitempty"`
-	Action        Action  `json:"action" doc:"create, modify, delete, move or make_directory"`
+	Action        Action  `json:"action" doc:"create, modify, delete, move or make_directory."`
 	BeforeHash    *string `json:"beforeHash" doc:"Hash of what is there; null when there is nothing."`
 	AfterHash     *string `json:"afterHash" doc:"Hash of what will be there; null when there will be nothing."`
 	Diff          string  `json:"diff" doc:"The difference as a unified diff; empty when it is left out."`

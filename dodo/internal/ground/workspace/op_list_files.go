@@ -10,11 +10,11 @@ import (
 )
 
 type listInput struct {
-	Path           string `json:"path" default:"." maxLength:"1024" doc:"The directory, relative to the workspace."`
-	Depth          int    `json:"depth,omitempty" min:"1" max:"10" doc:"How many levels to show; left out, two unless the owner set another number."`
-	IncludeIgnored bool   `json:"includeIgnored" default:"false" doc:"Also what .gitignore and the usual build folders leave out."`
+	Path           string `json:"path" default:"." maxLength:"1024" doc:"The directory, relative to the workspace's root."`
+	Depth          int    `json:"depth,omitempty" min:"1" max:"10" doc:"How many levels to show; when absent, as many as the owner set (2)."`
+	IncludeIgnored bool   `json:"includeIgnored" default:"false" doc:"Also what ignore files and the usual build folders leave out, such as node_modules."`
 	MaxEntries     int    `json:"maxEntries,omitempty" min:"1" max:"2000" doc:"How many entries to show at most; the owner's own limit counts when it is lower."`
-	ProjectID      string `json:"projectId,omitempty" maxLength:"68" doc:"Another project to look at, as project_overview lists it."`
+	ProjectID      string `json:"projectId,omitempty" maxLength:"68" doc:"Id of another project to look at; project_overview lists them."`
 }
 
 type listOutput struct {
@@ -36,8 +36,9 @@ type listed struct {
 func (s *Service) listFiles() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "list_files", Title: "List files", Gateway: "dodo_read",
-		Doc: "Shows a directory as a tree, a few levels deep and bounded. Use it to learn how a project is laid out; use glob_files to find files by name " +
-			"and search_code to find text. Links and secret files are never shown; ignored ones only with includeIgnored. When the answer is truncated, list a directory below.",
+		Doc: "Shows a directory as a tree, a few levels deep. Use it to learn how a project is laid out; glob_files finds files by name, " +
+			"search_code finds text. Links and secret files are never shown, ignored ones only with includeIgnored. When the answer is " +
+			"truncated, list a directory below.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, c contract.Call, in listInput) (contract.Answer[listOutput], error) {
 		t, project, err := s.from(ctx, c, in.ProjectID)
