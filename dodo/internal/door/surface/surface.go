@@ -293,7 +293,7 @@ func gatewayInput(names []string) json.RawMessage {
 // gatewayOutput is the envelope with data of any form.
 func gatewayOutput() json.RawMessage {
 	type none struct{}
-	return op.New[none, contract.Envelope[map[string]any]](op.Spec{Name: "any", Title: "Any", Doc: "Any."}, nil, nil).OutputSchema()
+	return op.New[none, contract.Envelope[map[string]any]](op.Spec{Name: "any", Title: "Any", Doc: "Any."}, nil).OutputSchema()
 }
 
 func must(b json.RawMessage, err error) json.RawMessage {
