@@ -179,7 +179,7 @@ func (c *call) replay(ctx context.Context, key string) (json.RawMessage, error) 
 	}
 	var err error
 	if c.digest, err = contract.Digest(jsontext.Value(c.Args)); err != nil {
-		return nil, fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON")
+		return nil, fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON").WithHint("give one JSON object")
 	}
 	c.key = &state.Key{Key: key, Principal: c.principal.GrantID, Workspace: c.workspace.ID, Tool: c.Op}
 	receipt, err := c.State.Receipt(ctx, *c.key, c.digest, c.retention())

@@ -391,8 +391,8 @@ func listening(dir *safefile.Root) map[process]bool {
 	return all
 }
 
-// StopArgs are those of the command stop. They name the server that was meant.
-type StopArgs struct {
+// stopArgs are those of the command stop. They name the server that was meant.
+type stopArgs struct {
 	PID   int    `json:"expectedPid"`
 	Epoch string `json:"expectedEpoch"`
 }
@@ -402,14 +402,14 @@ func (s *Server) run(ctx context.Context, q request) (result any, after func(), 
 	defer func() {
 		if p := recover(); p != nil {
 			s.o.Log.Error("a command of the owner panicked", "command", q.Cmd, "cause", p)
-			result, after, err = nil, nil, fault.New(contract.InternalError, "something went wrong inside the server")
+			result, after, err = nil, nil, fault.New(contract.InternalError, "something went wrong inside the server").WithHint("its log says more")
 		}
 	}()
 	switch q.Cmd {
 	case "status":
 		return s.o.Status(), nil, nil
 	case "stop":
-		var args StopArgs
+		var args stopArgs
 		if err := jsonv2.Unmarshal(q.Args, &args, jsonv2.RejectUnknownMembers(true)); err != nil {
 			return nil, nil, fault.Wrap(contract.InvalidInput, err, "stop needs the process and the epoch that are meant")
 		}

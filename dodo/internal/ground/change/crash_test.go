@@ -227,7 +227,7 @@ func TestRecoverForwardBackResolve(t *testing.T) {
 			w.reopen()
 			must(t, w.svc.Reconcile(ctx)) // not an error, and it decides nothing
 			same(t, half, w.visible())
-			list, err := w.svc.Recoveries(ctx)
+			list, err := change.Everywhere(ctx, w.state, "")
 			must(t, err)
 			if len(list) != 1 || list[0].ID != id {
 				t.Fatalf("waiting: %v", list)

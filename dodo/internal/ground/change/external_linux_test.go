@@ -337,7 +337,7 @@ func TestResolveSavesWhatOnlyAStageHas(t *testing.T) {
 	}
 	w.write("f", "made anew")
 	must(t, w.svc.Reconcile(context.Background()))
-	list, err := w.svc.Recoveries(context.Background())
+	list, err := change.Everywhere(context.Background(), w.state, "")
 	must(t, err)
 	if len(list) != 1 {
 		t.Fatalf("waiting: %v", list)

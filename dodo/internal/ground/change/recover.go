@@ -368,11 +368,6 @@ type Recovered struct {
 	Saved []string
 }
 
-// Recoveries lists the changes that wait for the owner.
-func (s *Service) Recoveries(ctx context.Context) ([]Changeset, error) {
-	return s.list(ctx, "workspace = ? AND status = 'recovery_required' ORDER BY seq", s.WorkspaceID)
-}
-
 // Recover ends a change that waits for the owner. Forward and Back first look at every file
 // of it: one that is neither as before nor as after gives CONFLICT, and nothing is touched.
 func (s *Service) Recover(ctx context.Context, id string, way Way) (Recovered, error) {
@@ -407,7 +402,7 @@ func (s *Service) Recover(ctx context.Context, id string, way Way) (Recovered, e
 	case Resolve:
 		saved, err = s.resolve(ctx, e)
 	default:
-		err = fault.New(contract.InvalidInput, "a change is recovered forward, back or resolved")
+		err = fault.New(contract.InvalidInput, "a change is recovered forward, back or resolved").WithHint("give one of the three")
 	}
 	return Recovered{Changeset: e.Changeset, Saved: saved}, plainRecovery(err)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/change"
 )
 
 func (w *world) undo(who contract.Principal, id string) (string, error) {
@@ -16,9 +17,12 @@ func (w *world) undo(who contract.Principal, id string) (string, error) {
 
 func (w *world) status(id string) string {
 	w.t.Helper()
-	c, err := w.svc.Changeset(context.Background(), id)
+	list, err := change.Everywhere(context.Background(), w.state, id)
 	must(w.t, err)
-	return string(c.Status)
+	if len(list) != 1 {
+		w.t.Fatalf("%d changes have the id %s", len(list), id)
+	}
+	return string(list[0].Status)
 }
 
 func TestRollbackCanBeRolledBack(t *testing.T) {

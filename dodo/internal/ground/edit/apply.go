@@ -130,7 +130,7 @@ func newAttempt(raw []byte, e Edit) (*attempt, error) {
 	case len(find) == 0:
 		return a, fault.New(contract.InvalidInput, "the text to find is empty").WithHint("give the exact text that is to be replaced; write_file makes a new file")
 	case !utf8.Valid(find) || !utf8.Valid(replace):
-		return a, fault.New(contract.InvalidInput, "the texts of an edit must be valid UTF-8")
+		return a, fault.New(contract.InvalidInput, "the texts of an edit must be valid UTF-8").WithHint("give them as plain text")
 	}
 	a.finder = newFinder(find)
 	if bytes.IndexByte(find, '\r') >= 0 {

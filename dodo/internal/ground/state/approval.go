@@ -234,7 +234,7 @@ func (s *Store) Decide(ctx context.Context, workspace, id string, approve bool) 
 		case Expired:
 			return fault.New(contract.ApprovalExpired, "the request ended before it was answered").WithHint("the client asks anew when it repeats the call")
 		default:
-			return fault.New(contract.Conflict, "the request was already answered: %s", a.Status)
+			return fault.New(contract.Conflict, "the request was already answered: %s", a.Status).WithHint("nothing is left to answer")
 		}
 		now := s.stamp()
 		if _, err = c.Exec(ctx, "UPDATE approvals SET status = ?, decided = ? WHERE id = ?", string(to), now, id); err != nil {

@@ -60,7 +60,7 @@ func (s *Service) handoffWrite() contract.Op {
 }
 
 type handoffReadIn struct {
-	HandoffID string `json:"handoffId,omitempty" maxLength:"128" doc:"Which; the newest when absent."`
+	HandoffID string `json:"handoffId,omitempty" maxLength:"128" doc:"Id of the one to read; the newest when absent."`
 	List      bool   `json:"list" default:"false" doc:"List them instead."`
 	Limit     int    `json:"limit" min:"1" max:"50" default:"10" doc:"How many to list."`
 }
@@ -85,7 +85,7 @@ func (s *Service) handoffRead() contract.Op {
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, _ contract.Call, in handoffReadIn) (a contract.Answer[handoffReadOut], err error) {
 		if in.List && in.HandoffID != "" {
-			return a, fault.New(contract.InvalidInput, "list and handoffId cannot be used together")
+			return a, fault.New(contract.InvalidInput, "list and handoffId cannot be used together").WithHint("leave one of them out")
 		}
 		id := in.HandoffID
 		if id == "" {

@@ -15,7 +15,7 @@ import (
 )
 
 type overviewIn struct {
-	ProjectID string `json:"projectId,omitempty" maxLength:"128" doc:"Look at another registered project instead, for reading only."`
+	ProjectID string `json:"projectId,omitempty" maxLength:"128" doc:"Id of another project to look at, for reading only."`
 }
 
 type overviewOut struct {
@@ -100,8 +100,8 @@ const (
 func (s *Service) projectOverview() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "project_overview", Title: "Start here",
-		Doc: "Call this first, and again after an answer says STALE_WORKSPACE or WORKSPACE_MISMATCH. It gives workspaceId and " +
-			"workspaceEpoch, which every other call needs, and a picture of the project: languages, tree, documents, rules and limits.",
+		Doc: "Gives workspaceId and workspaceEpoch, which every other call needs, and a picture of the project: languages, tree, documents, " +
+			"rules and limits. Call it first, and again after an answer says STALE_WORKSPACE or WORKSPACE_MISMATCH.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, c contract.Call, in overviewIn) (a contract.Answer[overviewOut], err error) {
 		tree := s.Tree
