@@ -90,7 +90,7 @@ func (g *Gate) Run(ctx context.Context, r Request) *contract.Reply {
 		g.Log.Error("audit failed; the result is withheld", "op", r.Op, "request", c.id, "cause", err)
 		f := fault.New(contract.InternalError, "the call could not be recorded, so its result is withheld").Retry()
 		if c.done {
-			f = f.WithHint("what was asked for may have happened: look before you call again")
+			f = f.WithHint(afterEffect)
 		}
 		return contract.Failure(c.shownID, c.shownEpoch, f)
 	}
