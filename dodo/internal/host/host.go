@@ -250,8 +250,9 @@ func (h *Host) give(at place, o *other) {
 	h.calls.Done()
 }
 
-// End refuses new calls, waits until those that run have ended or ctx has, and closes every
-// workspace. Only the first End does so.
+// End refuses new calls, waits until those that run have ended, and closes every workspace.
+// When ctx ends first it closes nothing: a call that goes on does so in an open workspace,
+// until the process is gone. Only the first End does anything.
 func (h *Host) End(ctx context.Context) error {
 	h.mu.Lock()
 	again := h.closed
@@ -265,6 +266,7 @@ func (h *Host) End(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

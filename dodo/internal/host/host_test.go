@@ -226,7 +226,8 @@ func TestMost(t *testing.T) {
 	if w.closed.Load() != 1 {
 		t.Fatalf("%d closed", w.closed.Load())
 	}
-	w.lease(t, stranger, projects[1].ID, "") // still open: the fourth was used before it
+	_, kept := w.lease(t, stranger, projects[1].ID, "") // still open: the fourth was used before it
+	kept()
 	if w.opened.Load() != host.Most+1 {
 		t.Errorf("opened %d", w.opened.Load())
 	}
@@ -362,4 +363,18 @@ func TestPanicWhileOpening(t *testing.T) {
 	w.explode.Store(false)
 	_, release := w.lease(t, stranger, p.ID, "")
 	release()
+}
+
+// TestEndDoesNotCloseUnderACall: a call that outlasts the end goes on in an open workspace.
+func TestEndDoesNotCloseUnderACall(t *testing.T) {
+	closed := false
+	h := host.New(&host.Runtime{ID: "ws_active", Close: func() error { closed = true; return nil }}, host.Config{})
+	if _, _, err := h.Lease(context.Background(), stranger, ""); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := h.End(ctx); err != nil || closed {
+		t.Errorf("closed %v, %v", closed, err)
+	}
 }
