@@ -259,6 +259,7 @@ func (c *call) approve(ctx context.Context, p contract.Prepared, s Standing) err
 	if err != nil || used {
 		return err
 	}
+	c.ref = a.ID
 	return fault.New(contract.ApprovalRequired, "the owner must approve this call on this machine").
 		WithHint("ask the owner to run: dodo approve %s. Then make the same call again; approval_status tells whether they did", a.ID).
 		With("approvalId", a.ID).With("summary", a.Summary).Retry()

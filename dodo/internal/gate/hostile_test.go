@@ -148,3 +148,23 @@ func TestEffectThenFailure(t *testing.T) {
 		t.Errorf("%+v", r.Error)
 	}
 }
+
+// TestRefusalsAreFoundByWorkspace: the owner sees where somebody tried to go, though the
+// caller is not told; and which question a call put.
+func TestRefusalsAreFoundByWorkspace(t *testing.T) {
+	w := newWorld(t)
+	w.scopes = nil
+	if r := w.call("look", `{"text":"x"}`); r.WorkspaceID != nil {
+		t.Error("the caller is told")
+	}
+	w.scopes, w.trust = contract.NewScopes(contract.AllScopes...), contract.TrustInspect
+	asked := w.call("change", `{"text":"x"}`)
+	want(t, asked, contract.ApprovalRequired)
+	e, err := w.store.Events(context.Background(), "ws_1", 10)
+	if err != nil || len(e) != 2 || e[1].Result != string(contract.WorkspaceAccessRequired) {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	if e[0].Ref != asked.Error.Detail["approvalId"] {
+		t.Errorf("%+v", e[0])
+	}
+}

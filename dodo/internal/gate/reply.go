@@ -61,7 +61,7 @@ func (c *call) success(r contract.Result) (reply *contract.Reply, err error) {
 // record writes the audit: the gateway the call came through, and the call.
 func (c *call) record(reply *contract.Reply) error {
 	e := state.Event{
-		Request: c.id, Principal: c.principal.GrantID, Workspace: c.shownID, Tool: clipped(c.Op),
+		Request: c.id, Principal: c.principal.GrantID, Workspace: c.workspace.ID, Tool: clipped(c.Op),
 		Input: inputDigest(c.Args), Ref: c.ref, Duration: c.Now().Sub(c.begun), Result: state.ResultOK,
 	}
 	if reply.Failed() {
