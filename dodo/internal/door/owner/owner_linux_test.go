@@ -161,7 +161,6 @@ func TestDiscoverMakesNothing(t *testing.T) {
 	}
 }
 
-// Where the paths of sockets would be too long, both ends find the same other place.
 // TestLeftDescriptors: a descriptor whose socket never came goes at the next start, and one
 // whose socket may still come stays.
 func TestLeftDescriptors(t *testing.T) {
@@ -184,6 +183,7 @@ func TestLeftDescriptors(t *testing.T) {
 	the(t, dir)
 }
 
+// Where the paths of sockets would be too long, both ends find the same other place.
 func TestLongPath(t *testing.T) {
 	dir := filepath.Join(place(t), strings.Repeat("long/", 20))
 	must(t, os.MkdirAll(dir, 0o700))
