@@ -91,7 +91,7 @@ func (g *Gate) Run(ctx context.Context, r Request) *contract.Reply {
 		f := fault.New(contract.InternalError, "the call could not be recorded, so its result is withheld").
 			WithHint("the owner should look at the disk; then call again").Retry()
 		if c.done {
-			f = f.WithHint("what was asked for may have happened: look before you call again")
+			f = f.WithHint(afterEffect)
 		}
 		return contract.Failure(c.shownID, c.shownEpoch, f)
 	}

@@ -39,7 +39,7 @@ func (s *Service) handoffWrite() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "handoff_write", Title: "Write a handoff", Gateway: "dodo_write",
 		Doc: "Leaves a note for the session that goes on with this work: goal, what was changed and tested, what is in the way, " +
-			"what comes next. No file changes.",
+			"what comes next. No file changes. The last 200 of a workspace are kept.",
 		Scope: contract.ScopeWrite, Class: contract.ClassPlan,
 	}, func(ctx context.Context, c contract.Call, in handoffWriteIn) (a contract.Answer[handoffWriteOut], err error) {
 		content, err := op.Encode(in.Handoff)
