@@ -351,3 +351,102 @@ func TestResolveSavesWhatOnlyAStageHas(t *testing.T) {
 	w.holds("f", "made anew")
 	w.clean()
 }
+
+// TestCreatedAlike: another program makes a file with the very bytes that ours would have. It is
+// theirs, and stays when the change is taken back.
+func TestCreatedAlike(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		w := newWorld(t)
+		w.write("a", "old")
+		plan := w.plan([]obj{{"op": "replace_file", "path": "a", "content": "new"}, {"op": "create", "path": "n", "content": "alike"}})
+		published := 0
+		died, err := w.attempt(plan, func(p string) error {
+			if p == "publish" {
+				if published++; published == 2 {
+					w.write("n", "alike")
+					if dies {
+						panic(crash{})
+					}
+				}
+			}
+			return nil
+		})
+		if died != dies {
+			t.Fatal(err)
+		}
+		if dies {
+			w.reopen()
+			must(t, w.svc.Reconcile(context.Background()))
+		} else {
+			refused(t, err, contract.FileChanged)
+		}
+		w.holds("a", "old")
+		w.holds("n", "alike")
+		w.svc.FailAt(nil)
+		w.call("write_file", obj{"path": "other", "content": "x"})
+		w.clean()
+	}
+}
+
+// TestRobbedThenDiedTakingBack: while a change is taken back another program writes to a file,
+// and the process dies before it looked at what it displaced. What the stage has is the other
+// program's, and nothing else has it.
+func TestRobbedThenDiedTakingBack(t *testing.T) {
+	for _, action := range []string{"create", "replace_file"} {
+		t.Run(action, func(t *testing.T) {
+			w := newWorld(t)
+			if action != "create" {
+				w.write("f", "old")
+			}
+			w.write("z", "old")
+			plan := w.plan([]obj{{"op": action, "path": "f", "content": "ours"}, {"op": "replace_file", "path": "z", "content": "new"}})
+			stage, published := "", 0
+			died, err := w.attempt(plan, func(p string) error {
+				switch p {
+				case "publish":
+					if published++; published == 2 {
+						return errInjected
+					}
+					for name, text := range w.tree() {
+						if strings.HasPrefix(name, ".dodo-") && text == "ours" {
+							stage = name
+						}
+					}
+				case "undo": // what is done there, after the other program
+					if action == "create" {
+						must(t, os.Remove(w.path("f")))
+					} else {
+						w.write("f", "old")
+					}
+					w.write(stage, "theirs")
+					panic(crash{})
+				}
+				return nil
+			})
+			if !died || stage == "" {
+				t.Fatal(stage, err)
+			}
+			w.reopen()
+			must(t, w.svc.Reconcile(context.Background()))
+			w.holds("z", "old")
+			if action == "create" {
+				w.holds("f", "theirs")
+				w.clean()
+				return
+			}
+			w.holds("f", "old")
+			list, err := w.svc.Recoveries(context.Background())
+			must(t, err)
+			if len(list) != 1 {
+				t.Fatalf("waiting: %v, files: %v", list, w.tree())
+			}
+			r, err := w.svc.Recover(context.Background(), list[0].ID, change.Resolve)
+			must(t, err)
+			if len(r.Saved) != 1 {
+				t.Fatalf("saved %v", r.Saved)
+			}
+			w.holds(r.Saved[0], "theirs")
+			w.clean()
+		})
+	}
+}

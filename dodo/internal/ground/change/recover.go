@@ -189,6 +189,9 @@ func (s *Service) undo(ctx context.Context, st step, how standing) error {
 	name := p.Base()
 	switch st.action {
 	case Create:
+		if how == robbed {
+			return taken(st.path, d.Restore(st.stage, name))
+		}
 		return s.uncreate(d, st, name)
 	case Modify:
 		return s.unmodify(ctx, d, st, name, how)
