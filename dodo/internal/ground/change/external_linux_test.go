@@ -320,9 +320,15 @@ func TestRobbedThenDied(t *testing.T) {
 
 // TestResolveSavesWhatOnlyAStageHas: what a stage holds that nobody else has survives Resolve.
 func TestResolveSavesWhatOnlyAStageHas(t *testing.T) {
+	for _, name := range []string{"f", strings.Repeat("é", 127)} { // the other as long as names are
+		resolveSaves(t, name)
+	}
+}
+
+func resolveSaves(t *testing.T, f string) {
 	w := newWorld(t)
-	w.write("f", "old")
-	plan := w.plan([]obj{{"op": "delete", "path": "f"}})
+	w.write(f, "old")
+	plan := w.plan([]obj{{"op": "delete", "path": f}})
 	died, _ := w.attempt(plan, func(p string) error {
 		if p == "sync" {
 			panic(crash{})
@@ -335,7 +341,7 @@ func TestResolveSavesWhatOnlyAStageHas(t *testing.T) {
 	for name := range w.tree() {
 		must(t, os.WriteFile(w.path(name), []byte("only here"), 0o644)) // the stage
 	}
-	w.write("f", "made anew")
+	w.write(f, "made anew")
 	must(t, w.svc.Reconcile(context.Background()))
 	list, err := w.svc.Recoveries(context.Background())
 	must(t, err)
@@ -348,7 +354,7 @@ func TestResolveSavesWhatOnlyAStageHas(t *testing.T) {
 		t.Fatalf("saved %v", r.Saved)
 	}
 	w.holds(r.Saved[0], "only here")
-	w.holds("f", "made anew")
+	w.holds(f, "made anew")
 	w.clean()
 }
 
