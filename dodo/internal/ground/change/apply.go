@@ -252,7 +252,10 @@ func (w *work) addReplace(j *job, f *File) error {
 		return err
 	}
 	if hash := contract.Hash(data); hash != j.before {
-		if int64(len(data)) > f.BytesBefore { // it was not read whole
+		switch {
+		case j.model.Info.Size > packMax:
+			hash = "" // it is not worth the time
+		case int64(len(data)) > f.BytesBefore: // it was not read whole
 			if hash, err = hashOf(j.model); err != nil {
 				return err
 			}
@@ -557,7 +560,7 @@ func (w *work) move(d *workspace.Dir, j *job) error {
 		}
 		return taken(j.dest, err)
 	}
-	now, err := glimpse(dd, j.to.Base())
+	now, err := glimpse(dd, j.to.Base(), anySize)
 	if err == nil && !now.is(j.before) {
 		err = &conflictError{[]conflict{{Path: j.path, Reason: changedReason, expected: j.before, actual: now.hash}}}
 	}

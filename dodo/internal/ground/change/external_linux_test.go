@@ -456,3 +456,58 @@ func TestRobbedThenDiedTakingBack(t *testing.T) {
 		})
 	}
 }
+
+// TestGrownLarge: another program makes a file so large that nobody can wait until it is read, at
+// every moment at which a change looks at it.
+func TestGrownLarge(t *testing.T) {
+	const large = 48 << 30 // without blocks: it takes no room, and half a minute to read
+	for _, when := range []string{"begin", "before", "swap", "undo"} {
+		t.Run(when, func(t *testing.T) {
+			w := newWorld(t)
+			w.write("a", "first")
+			w.write("f", "old")
+			plan := w.plan([]obj{{"op": "replace_file", "path": "f", "content": "ours"}, {"op": "replace_file", "path": "a", "content": "changed"}})
+			grow := func() {
+				if err := os.Truncate(w.path("f"), large); err != nil {
+					t.Skip("the file system has no such files") // tmpfs has
+				}
+			}
+			if when == "before" {
+				grow()
+			}
+			begun, swaps, published := time.Now(), 0, 0
+			_, err := w.attempt(plan, func(p string) error {
+				switch p {
+				case "lease":
+					return errInjected // this goroutine is the other program
+				case "swap":
+					if swaps++; swaps == 1 && when == p {
+						grow()
+					}
+				case "publish":
+					if published++; published == 2 && when == "undo" {
+						grow()
+						return errInjected
+					}
+				case "begin":
+					if when == p {
+						grow()
+					}
+				}
+				return nil
+			})
+			if took := time.Since(begun); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if when == "undo" {
+				refused(t, err, contract.PartialRecoveryRequired)
+			} else {
+				refused(t, err, contract.FileChanged)
+			}
+			w.holds("a", "first")
+			if in, err := os.Stat(w.path("f")); err != nil || in.Size() != large {
+				t.Errorf("%v, %v", in, err)
+			}
+		})
+	}
+}

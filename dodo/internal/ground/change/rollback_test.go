@@ -3,6 +3,7 @@ package change_test
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +85,18 @@ func TestRollbackBeyondTheHistory(t *testing.T) {
 		t.Errorf("status %s", w.status(r))
 	}
 	w.clean()
+}
+
+// TestRollbackUnderSmallerLimits: what was written under larger limits is taken back all the same.
+func TestRollbackUnderSmallerLimits(t *testing.T) {
+	w := newWorld(t)
+	w.write("f", "old")
+	id := w.call("write_file", obj{"path": "f", "content": strings.Repeat("new", 10000)}).str("changesetId")
+	w.lim.ReadFileBytes = 16 << 10
+	w.reopen()
+	_, err := w.undo(client, id)
+	must(t, err)
+	w.holds("f", "old")
 }
 
 func TestRollbackOfOthers(t *testing.T) {
