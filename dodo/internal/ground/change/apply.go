@@ -560,7 +560,7 @@ func (w *work) move(d *workspace.Dir, j *job) error {
 		}
 		return taken(j.dest, err)
 	}
-	now, err := glimpse(dd, j.to.Base(), anySize)
+	now, err := glimpse(dd, j.to.Base())
 	if err == nil && !now.is(j.before) {
 		err = &conflictError{[]conflict{{Path: j.path, Reason: changedReason, expected: j.before, actual: now.hash}}}
 	}

@@ -23,9 +23,11 @@ func hashOf(f *workspace.File) (string, error) {
 // anySize is for files that are only moved: they may be of any size.
 const anySize = math.MaxInt64
 
-// glimpse tells what is under a name in an open directory. A file of more than most bytes is
-// not read.
-func glimpse(d *workspace.Dir, name string, most int64) (seen, error) {
+// glimpse tells what is under a name in an open directory.
+func glimpse(d *workspace.Dir, name string) (seen, error) { return glimpseUpTo(d, name, anySize) }
+
+// glimpseUpTo is glimpse where a file of more than most bytes is not read.
+func glimpseUpTo(d *workspace.Dir, name string, most int64) (seen, error) {
 	in, err := d.Stat(name)
 	switch {
 	case notThere(err):
@@ -66,11 +68,11 @@ func (s *Service) look(st step) (sight, error) {
 	}
 	if d != nil {
 		defer d.Close()
-		if v.path, err = glimpse(d, p.Base(), most); err != nil {
+		if v.path, err = glimpseUpTo(d, p.Base(), most); err != nil {
 			return v, err
 		}
 		if st.stage != "" {
-			if v.stage, err = glimpse(d, st.stage, most); err != nil {
+			if v.stage, err = glimpseUpTo(d, st.stage, most); err != nil {
 				return v, err
 			}
 		}
@@ -87,7 +89,7 @@ func (s *Service) look(st step) (sight, error) {
 		return v, err
 	}
 	defer dd.Close()
-	v.dest, err = glimpse(dd, dest.Base(), most)
+	v.dest, err = glimpse(dd, dest.Base())
 	return v, err
 }
 

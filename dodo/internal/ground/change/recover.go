@@ -239,7 +239,7 @@ func (s *Service) unmodify(ctx context.Context, d *workspace.Dir, st step, name 
 		return err
 	}
 	defer f.Close()
-	waits, err := glimpse(d, st.stage, packMax)
+	waits, err := glimpseUpTo(d, st.stage, packMax)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (s *Service) unmodify(ctx context.Context, d *workspace.Dir, st step, name 
 }
 
 func (s *Service) undelete(ctx context.Context, d *workspace.Dir, st step, name string) error {
-	waits, err := glimpse(d, st.stage, packMax)
+	waits, err := glimpseUpTo(d, st.stage, packMax)
 	if err != nil {
 		return err
 	}
@@ -535,7 +535,7 @@ func (s *Service) redo(st step, content []byte) error {
 			return err
 		}
 	case Create, Modify:
-		waits, err := glimpse(d, st.stage, packMax)
+		waits, err := glimpseUpTo(d, st.stage, packMax)
 		if err != nil {
 			return err
 		}
