@@ -252,7 +252,10 @@ func (w *work) addReplace(j *job, f *File) error {
 		return err
 	}
 	if hash := contract.Hash(data); hash != j.before {
-		if int64(len(data)) > f.BytesBefore { // it was not read whole
+		switch {
+		case j.model.Info.Size > packMax:
+			hash = "" // it is not worth the time
+		case int64(len(data)) > f.BytesBefore: // it was not read whole
 			if hash, err = hashOf(j.model); err != nil {
 				return err
 			}

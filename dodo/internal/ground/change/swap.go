@@ -78,6 +78,9 @@ func displaced(d *workspace.Dir, st step, f *workspace.File, held bool) error {
 		return err
 	}
 	defer out.Close()
+	if out.Info.Size != f.Info.Size { // however large it is now
+		return stop(st.path, changedReason)
+	}
 	hash, err := hashOf(out)
 	switch {
 	case err != nil:
