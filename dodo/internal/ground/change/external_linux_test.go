@@ -441,7 +441,7 @@ func TestRobbedThenDiedTakingBack(t *testing.T) {
 				return
 			}
 			w.holds("f", "old")
-			list, err := w.svc.Recoveries(context.Background())
+			list, err := change.Everywhere(context.Background(), w.state, "")
 			must(t, err)
 			if len(list) != 1 {
 				t.Fatalf("waiting: %v, files: %v", list, w.tree())
