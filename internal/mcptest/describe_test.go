@@ -19,7 +19,7 @@ type describedIn struct {
 
 // Every bound of a schema is on the page, and numbers are written as people read them.
 func TestDescribe(t *testing.T) {
-	o := op.New(op.Spec{Name: "x", Title: "X", Doc: "D."}, nil, func(context.Context, op.Call, describedIn) (struct{}, error) { return struct{}{}, nil })
+	o := op.New(op.Spec{Name: "x", Title: "X", Doc: "D."}, func(context.Context, op.Call, describedIn) (struct{}, error) { return struct{}{}, nil })
 	var b strings.Builder
 	mcptest.Describe(t, &b, []op.Op{o})
 	for _, row := range []string{

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,13 +102,13 @@ func (c *call) unrecorded(cause error) *fault.Error {
 	f := fault.New(contract.InternalError, "the call could not be recorded, so its result is withheld").Retry()
 	var hints []string
 	if c.done {
-		hints = append(hints, "what was asked for may have happened: look before you call again")
+		hints = append(hints, afterEffect)
 	}
+	look := "the owner should look at the disk; then call again"
 	if why := new(fault.Error); errors.As(cause, &why) {
 		f.Msg += ": " + why.Msg
-		if why.Hint != "" {
-			hints = append(hints, why.Hint)
-		}
+		look = cmp.Or(why.Hint, look)
 	}
+	hints = append(hints, look)
 	return f.WithHint("%s", strings.Join(hints, "; "))
 }

@@ -22,7 +22,8 @@ var bomText = []byte("\ufeff")
 func (f *FilePatch) Apply(before []byte, o Options) (after []byte, notes []string, err error) {
 	if f.Action == Create {
 		if before != nil {
-			return nil, nil, fault.New(contract.Conflict, "the patch creates a file that is there already").With("path", f.Path)
+			return nil, nil, fault.New(contract.Conflict, "the patch creates a file that is there already").
+				WithHint("read the file, then patch what is there").With("path", f.Path)
 		}
 		after, err = f.create(o)
 		return after, nil, err
@@ -74,7 +75,8 @@ func (f *FilePatch) Apply(before []byte, o Options) (after []byte, notes []strin
 // checkSize refuses a result above the bound.
 func (f *FilePatch) checkSize(n int, o Options) error {
 	if limit := o.limit(); int64(n) > limit {
-		return fault.New(contract.ResourceLimit, "the file would become larger than the limit").With("path", f.Path).With("limit", limit).With("bytes", n)
+		return fault.New(contract.ResourceLimit, "the file would become larger than the limit").
+			WithHint("make it in several files, or ask the owner about the limits").With("path", f.Path).With("limit", limit).With("bytes", n)
 	}
 	return nil
 }
