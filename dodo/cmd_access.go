@@ -33,8 +33,9 @@ func (p *program) accessModeCommand() *cobra.Command {
 		Use:   "access-mode [personal|managed]",
 		Short: "Show or set how authority is given to clients",
 		Long: "Access-mode shows or sets whether every client that you let in may use all your projects (personal), or\n" +
-			"only what you granted it workspace by workspace (managed: see `dodo access` and `dodo trust`). It holds\n" +
-			"at the next call of every running server. Calls that are running go on.",
+			"only what you granted it workspace by workspace (managed). Then `dodo trust` says what clients over\n" +
+			"stdio may do, and `dodo access` what others may. It holds at the next call of every running server. Calls\n" +
+			"that are running go on.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			out := accessModeOut{}
@@ -153,6 +154,8 @@ func (p *program) accessSetCommand() *cobra.Command {
 		}
 		return in.store.GrantClient(ctx, id, args[0], set)
 	})
+	c.Long = "Set says what a client may do in a workspace when access is managed. It is not about clients that start\n" +
+		"`dodo stdio`: they act as you, and only `dodo trust` says what they may do."
 	c.Flags().StringSliceVar(&scopes, "scopes", nil, "some of `read,write,exec`; they are independent of each other")
 	_ = c.MarkFlagRequired("scopes") // fails only for a flag that is not there
 	return c
