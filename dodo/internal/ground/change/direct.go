@@ -47,7 +47,7 @@ func (d direct[Out]) act(ctx context.Context) (contract.Act[Out], error) {
 		return a, nil
 	}}
 	if asks {
-		act.Preview = d.s.approval(p)
+		act.Preview = approval(p)
 	}
 	return act, nil
 }

@@ -62,7 +62,7 @@ func (s *Service) applyChanges() contract.Op {
 		}}
 		asks, err := s.asks(ctx, c.Principal)
 		if asks {
-			act.Preview = s.approval(stored.Plan)
+			act.Preview = approval(stored.Plan)
 		}
 		return act, err
 	})

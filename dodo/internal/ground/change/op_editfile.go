@@ -53,9 +53,9 @@ func (s *Service) editFile() contract.Op {
 			answer := func(p *Plan, changeset *string) contract.Answer[editFileOut] {
 				f := p.Files[0]
 				room := diffBytes
-				diff, cut := s.diff(f, &room)
+				text, cut := diff(f, edit.MaxDiff, &room)
 				return contract.Answer[editFileOut]{Truncated: cut, Warnings: p.notes(), Data: editFileOut{
-					Path: f.Path, Hash: f.AfterHash, BeforeHash: f.BeforeHash, EditsApplied: len(edits), Diff: diff, ChangesetID: changeset,
+					Path: f.Path, Hash: f.AfterHash, BeforeHash: f.BeforeHash, EditsApplied: len(edits), Diff: text, ChangesetID: changeset,
 				}}
 			}
 			if in.DryRun {

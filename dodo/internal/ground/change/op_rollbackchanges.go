@@ -35,7 +35,7 @@ func (s *Service) rollbackChanges() contract.Op {
 		}}
 		asks, err := s.asks(ctx, c.Principal)
 		if asks {
-			act.Preview = s.approval(o.plan)
+			act.Preview = approval(o.plan)
 		}
 		return act, err
 	})

@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -508,6 +509,39 @@ func TestApprovalShowsTheDifference(t *testing.T) {
 	list, err := w.svc.History(context.Background(), 1)
 	must(t, err)
 	shows("rollback_changes", obj{"changesetId": list[0].ID, "idempotencyKey": "12345678"}, "-two\n", "+one\n")
+	made := w.call("write_file", obj{"path": "new", "content": "made\n same\n"})
+	shows("rollback_changes", obj{"changesetId": made.str("changesetId"), "idempotencyKey": "12345678"}, "-made\n", "+++ /dev/null")
+	shows("apply_changes", w.plan([]obj{{"op": "delete", "path": "new"}}), "-made\n", "+++ /dev/null")
+}
+
+// TestApprovalOfALongChange: the owner sees all of what a model is shown the beginning of, and is
+// told where even that is not all.
+func TestApprovalOfALongChange(t *testing.T) {
+	w := newWorld(t)
+	w.asks = true
+	type shown struct {
+		Diff                    string
+		DiffTruncated           bool
+		BytesBefore, BytesAfter int64
+	}
+	preview := func(content string) (list []shown) {
+		t.Helper()
+		p, err := w.prepare(client, "write_file", obj{"path": "f", "content": content})
+		must(t, err)
+		raw, err := json.Marshal(p.Preview)
+		must(t, err)
+		must(t, json.Unmarshal(raw, &list))
+		return list
+	}
+	long := strings.Repeat("a line\n", 9000)
+	if l := preview(long + "the last\n"); len(l) != 1 || !strings.HasSuffix(l[0].Diff, "+the last\n") || l[0].DiffTruncated || l[0].BytesAfter != int64(len(long)+9) {
+		t.Errorf("%d bytes of difference end in %q, %v", len(l[0].Diff), l[0].Diff[max(0, len(l[0].Diff)-30):], l[0].DiffTruncated)
+	}
+	for _, n := range []int{10, 100} { // above what is shown, above what is compared
+		if l := preview(strings.Repeat(long, n)); len(l) != 1 || !l[0].DiffTruncated || len(l[0].Diff) > 256<<10 || l[0].BytesAfter != int64(n*len(long)) {
+			t.Errorf("%d bytes, %v", len(l[0].Diff), l[0].DiffTruncated)
+		}
+	}
 }
 
 // TestAnOrderlyEndLeavesNothingToDo: the next start writes nothing.
