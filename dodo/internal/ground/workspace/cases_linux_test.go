@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -855,5 +856,34 @@ func TestReadIsCoherent(t *testing.T) {
 	wg.Wait()
 	if whole == 0 {
 		t.Error("nothing could be read")
+	}
+}
+
+// TestOpenWhatIsReplaced: a file that is replaced while it is opened has no name left; the one
+// that took its place is opened instead.
+func TestOpenWhatIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	tr := tree(t, dir, Options{})
+	name := filepath.Join(dir, "f")
+	must(t, os.WriteFile(name, nil, 0o600))
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop.Store(true)
+	wg.Go(func() {
+		for !stop.Load() {
+			if err := errors.Join(os.WriteFile(name+"~", nil, 0o600), os.Rename(name+"~", name)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 20_000 {
+		f, err := tr.Open(parsed(t, "f"))
+		if err == nil {
+			must(t, f.Close())
+		} else if !errors.Is(err, contract.FileChanged) {
+			t.Fatal(err)
+		}
 	}
 }
