@@ -150,6 +150,11 @@ func (s step) made(v sight) standing {
 	return foreign
 }
 
+// alone reports whether the stage holds bytes that neither the plan nor a backup has.
+func (s step) alone(v sight) bool {
+	return v.stage.what != nothing && !v.stage.is(s.before) && !v.stage.is(s.after)
+}
+
 func (s seen) is(hash string) bool { return s.what == file && s.hash == hash }
 
 // verdict is what is done with a change that was interrupted.
