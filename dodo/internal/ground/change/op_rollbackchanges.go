@@ -19,7 +19,7 @@ type rollbackChangesOut struct {
 
 func (s *Service) rollbackChanges() contract.Op {
 	d := mutate("rollback_changes", "Take a change back",
-		"Takes one of your changes back: every file it wrote becomes what it was before, and nothing else is touched. If any of them was changed since, "+
+		"Takes one of your changes back: every file it wrote becomes what it was before, with its permissions, and nothing else is touched. If any of them was changed since, "+
 			"nothing is done and the answer names them. The rollback is a change of its own in the history and can be taken back itself.")
 	d.Idempotent = true
 	return contract.Do(d, func(ctx context.Context, c contract.Call, in rollbackChangesIn) (contract.Act[rollbackChangesOut], error) {

@@ -131,7 +131,7 @@ func (s *Service) undoPlan(ctx context.Context, who contract.Principal, e *entry
 			if err != nil {
 				return nil, err
 			}
-			f.BytesBefore = min(in.Size, int64(s.Limits.ReadFileBytes))
+			f.BytesBefore = min(in.Size, packMax) // it may have been written under larger limits
 		}
 		p.Files = append(p.Files, f)
 	}

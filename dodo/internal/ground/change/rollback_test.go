@@ -122,3 +122,26 @@ func TestRollbackTouchesNothingElse(t *testing.T) {
 	}
 	w.clean()
 }
+
+// TestNoPermissionsComeBack: what nobody may open comes back as that. Only the superuser can
+// have such a file deleted; a directory anybody can.
+func TestNoPermissionsComeBack(t *testing.T) {
+	w := newWorld(t)
+	undo := func(id string) string {
+		t.Helper()
+		return w.call("rollback_changes", obj{"changesetId": id, "idempotencyKey": "12345678"}).str("changesetId")
+	}
+	made := w.call("make_directory", obj{"path": "d"}).str("changesetId")
+	must(t, os.Chmod(w.path("d"), 0))
+	removed := undo(made)
+	w.absent("d")
+	undo(removed)
+	w.mode("d", 0)
+	must(t, os.Chmod(w.path("d"), 0o700)) // so that it can be cleaned up
+	if os.Geteuid() == 0 {
+		w.write("f", "text")
+		must(t, os.Chmod(w.path("f"), 0))
+		undo(w.call("delete_path", obj{"path": "f"}).str("changesetId"))
+		w.mode("f", 0)
+	}
+}
