@@ -595,6 +595,7 @@ func (w *work) sweep() {
 func (w *work) removeDir(d *workspace.Dir, j *job) error {
 	err := d.RemoveDir(j.at.Base())
 	if notEmpty(err) {
+		w.entry.left = append(w.entry.left, j.path)
 		w.notes = append(w.notes, "a directory that the change had made was left, because there is something in it")
 		return nil
 	}

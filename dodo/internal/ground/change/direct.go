@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"slices"
 
 	"localmcp/dodo/internal/contract"
 )
@@ -69,9 +70,9 @@ func (s *Service) asks(ctx context.Context, who contract.Principal) (bool, error
 	return s.Asks(ctx, who)
 }
 
-// notes are what the plan's files have to say.
+// notes are what the plan and its files have to say.
 func (p *Plan) notes() []string {
-	var list []string
+	list := slices.Clone(p.remarks)
 	for _, f := range p.Files {
 		list = append(list, f.notes...)
 	}

@@ -245,6 +245,37 @@ func (f *found) Find(_ context.Context, literal string, _ []workspace.Path, _ st
 	return list, nil
 }
 
+// named finds entries of the root by the names that they have.
+type named []string
+
+func (n named) Find(context.Context, string, []workspace.Path, string, bool, int) (list []workspace.Path, err error) {
+	for _, name := range n {
+		list = append(list, workspace.Path{}.Join(name))
+	}
+	return list, nil
+}
+
+// TestReplaceLeavesWhatCannotBeNamed: a file whose name no tool takes neither fails the call nor
+// is left in silence.
+func TestReplaceLeavesWhatCannotBeNamed(t *testing.T) {
+	for _, files := range []named{{"a", "b\xff", `c\d`, "~e"}, {"b\xff"}} {
+		w := newWorld(t)
+		w.find = files
+		w.reopen()
+		for _, name := range files {
+			w.write(name, "old")
+		}
+		for _, dry := range []bool{true, false} {
+			_, r, err := w.callAs(client, "replace_in_files", obj{"find": "old", "replace": "new", "dryRun": dry})
+			must(t, err)
+			if n := max(1, len(files)-1); !strings.HasSuffix(strings.Join(r.Warnings, ""), fmt.Sprintf("takes their names: %d", n)) {
+				t.Errorf("%q: warnings %q", files, r.Warnings)
+			}
+		}
+		w.holds("b\xff", "old")
+	}
+}
+
 func TestReplaceInFiles(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.try("replace_in_files", obj{"find": "x", "replace": "y"})
@@ -407,7 +438,12 @@ func TestPreviewRefuses(t *testing.T) {
 			{"op": "create", "path": "o", "content": hundred}}, contract.ResourceLimit},
 		"many": {[]obj{{"op": "create", "path": "n", "content": ""}, {"op": "create", "path": "m", "content": ""},
 			{"op": "create", "path": "o", "content": ""}, {"op": "create", "path": "p", "content": ""}}, contract.ResourceLimit},
-		"grows":       {[]obj{{"op": "replace_exact", "path": "f", "find": "e", "replace": big}}, contract.ResourceLimit},
+		"grows":               {[]obj{{"op": "replace_exact", "path": "f", "find": "e", "replace": big}}, contract.FileTooLarge},
+		"a file in a file":    {[]obj{{"op": "create", "path": "k", "content": ""}, {"op": "create", "path": "k/x", "content": "", "createParents": true}}, contract.Conflict},
+		"a file in a file, 2": {[]obj{{"op": "create", "path": "k/x/y", "content": "", "createParents": true}, {"op": "create", "path": "k", "content": ""}}, contract.Conflict},
+		"moved into its way":  {[]obj{{"op": "create", "path": "k/x", "content": "", "createParents": true}, {"op": "move", "path": "f", "destPath": "k"}}, contract.Conflict},
+		"grows, together": {[]obj{{"op": "create", "path": "n", "content": hundred}, {"op": "create", "path": "m", "content": hundred},
+			{"op": "replace_exact", "path": "f", "find": "e", "replace": hundred[:90]}}, contract.ResourceLimit},
 		"not its own": {[]obj{{"op": "delete", "path": "f", "content": "x"}}, contract.InvalidInput},
 		"missing arg": {[]obj{{"op": "create", "path": "n"}}, contract.InvalidInput},
 		"secret":      {[]obj{{"op": "move", "path": "f", "destPath": ".env"}}, contract.SecretPathDenied},

@@ -16,7 +16,8 @@ type Plan struct {
 	Created, Expires time.Time
 	Files            []File
 
-	undoes string // of a rollback: the changeset it takes back
+	undoes  string   // of a rollback: the changeset it takes back
+	remarks []string // what the caller should be told beside the notes of files
 }
 
 // A File is one path of a plan.

@@ -43,6 +43,9 @@ func (s *Service) runRollback(ctx context.Context, o *order) (RolledBackChange, 
 		if f.Action == Move {
 			path = f.Dest
 		}
+		if slices.Contains(e.left, path) {
+			continue
+		}
 		r.Restored = append(r.Restored, path)
 	}
 	return r, nil

@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 
@@ -144,4 +145,18 @@ func TestNoPermissionsComeBack(t *testing.T) {
 		undo(w.call("delete_path", obj{"path": "f"}).str("changesetId"))
 		w.mode("f", 0)
 	}
+}
+
+// TestRollbackSaysWhatItLeft: a directory that stays because something is in it was not restored.
+func TestRollbackSaysWhatItLeft(t *testing.T) {
+	w := newWorld(t)
+	made := w.call("make_directory", obj{"path": "d/e"})
+	w.write("d/theirs", "x")
+	d, r, err := w.callAs(client, "rollback_changes", obj{"changesetId": made.str("changesetId"), "idempotencyKey": "12345678"})
+	must(t, err)
+	if fmt.Sprint(d["restored"]) != "[d/e]" || len(r.Warnings) != 1 {
+		t.Errorf("restored %v, warnings %q", d["restored"], r.Warnings)
+	}
+	w.absent("d/e")
+	w.holds("d/theirs", "x")
 }

@@ -58,7 +58,7 @@ func (r Result) Total() int {
 // Apply does the edits one after the other, each on the result of those before it. It does
 // all or fails: with AMBIGUOUS_EDIT when a text is there more or less often than expected
 // (detail editIndex, expected, found and either matches or nearest), INVALID_INPUT,
-// RESOURCE_LIMIT (the result would be above MaxBytes; nothing of that size was allocated)
+// FILE_TOO_LARGE (the result would be above MaxBytes; nothing of that size was allocated)
 // or UNSUPPORTED_ENCODING. file is not changed; After may share its memory when it is the same.
 func Apply(file []byte, edits []Edit, o Options) (Result, error) {
 	text, f, err := decode(file, o.Encoding)
@@ -168,8 +168,8 @@ func (a *attempt) replace(f form, size *int64, limit int64) ([]byte, error) {
 		length += int64(len(a.layout.replace) - (end - start))
 	})
 	if *size+grown > limit {
-		return nil, fault.New(contract.ResourceLimit, "the file would become larger than the limit").
-			WithHint("make it smaller parts, or ask the owner about the limit readFileBytes").With("limit", limit).With("bytes", *size+grown)
+		return nil, fault.New(contract.FileTooLarge, "the file would become larger than the limit").
+			WithHint("write less, or ask the owner about the limit readFileBytes").With("limit", limit).With("bytes", *size+grown)
 	}
 	*size += grown
 	out := make([]byte, 0, length)
