@@ -16,7 +16,7 @@ type editFileIn struct {
 }
 
 type editIn struct {
-	Find          string `json:"find" minLength:"1" maxLength:"16777216" doc:"The exact text, with its spaces and tabs. LF also meets CRLF, which is kept."`
+	Find          string `json:"find" minLength:"1" maxLength:"16777216" doc:"The exact text, with its spaces and tabs. LF also meets CRLF, which is kept. With \\r\\n in it, replace is written as it stands."`
 	Replace       string `json:"replace" maxLength:"16777216" doc:"What it becomes."`
 	ReplaceAll    bool   `json:"replaceAll" default:"false" doc:"Replace every place."`
 	ExpectedCount int    `json:"expectedCount,omitempty" min:"1" max:"1000" doc:"How many places there are, all of which are replaced; 1 when absent."`
