@@ -90,11 +90,15 @@ func mayUndo(who contract.Principal, e *entry) error {
 	case Committed:
 		return nil
 	case RecoveryRequired, Committing:
-		return fault.New(contract.RecoveryRequired, "this change did not come to its end").
-			WithHint("the owner runs dodo recover list").With("changesetId", e.ID)
+		return unfinished(e)
 	}
 	return fault.New(contract.Conflict, "this change is not in effect").
 		WithHint("change_history shows which are: those with status committed").With("status", string(e.Status))
+}
+
+func unfinished(e *entry) error {
+	return fault.New(contract.RecoveryRequired, "this change did not come to its end").
+		WithHint("the owner runs dodo recover list").With("changesetId", e.ID)
 }
 
 // undoPlan is the plan that takes a change back.
