@@ -163,14 +163,20 @@ func (p *program) pendingCommand() *cobra.Command {
 			}
 			defer in.close(nil)
 			out := pendingOut{whole: len(args) > 0}
+			var failed error
+			answered := false
 			for _, l := range live {
 				var list []approvalOut
-				if err := l.Call(c.Context(), cmdPending, nil, &list); err != nil {
-					if errors.Is(err, contract.NotFound) {
-						continue // it ended meanwhile, and its questions with it
-					}
-					return err
+				err := l.Call(c.Context(), cmdPending, nil, &list)
+				if errors.Is(err, contract.NotFound) {
+					continue // it ended meanwhile, and its questions with it
 				}
+				if err != nil { // such as one of an older version; it must not hide what others ask
+					p.streams.Notef("dodo: the server %d does not say what waits: %v", l.PID, err)
+					failed = err
+					continue
+				}
+				answered = true
 				for _, a := range list {
 					if len(args) > 0 && a.ID != args[0] {
 						continue
@@ -186,6 +192,9 @@ func (p *program) pendingCommand() *cobra.Command {
 					a.Preview, a.Root = full.Detail, w.Root
 					out.Approvals = append(out.Approvals, a)
 				}
+			}
+			if failed != nil && (!answered || len(args) > 0 && len(out.Approvals) == 0) {
+				return failed
 			}
 			if len(args) > 0 && len(out.Approvals) == 0 {
 				return notWaiting()
@@ -233,16 +242,25 @@ func (p *program) decisionCommand(use, short, cmd, long string) *cobra.Command {
 	return c
 }
 
-// decide asks the servers one after the other: only the one that asked knows the id.
+// decide asks the servers one after the other: only the one that asked knows the id, and one
+// that fails is not in the way of the others.
 func (p *program) decide(ctx context.Context, cmd, id string) (a approvalOut, err error) {
 	live, err := p.running(ctx, "")
 	if err != nil {
 		return a, err
 	}
+	var failed error
 	for _, l := range live {
-		if err := l.Call(ctx, cmd, approvalArgs{ID: id}, &a); !errors.Is(err, contract.NotFound) {
-			return a, err
+		err := l.Call(ctx, cmd, approvalArgs{ID: id}, &a)
+		switch {
+		case err == nil, errors.Is(err, contract.ApprovalExpired), errors.Is(err, contract.Conflict):
+			return a, err // it is this one's
+		case !errors.Is(err, contract.NotFound) && failed == nil:
+			failed = err
 		}
+	}
+	if failed != nil {
+		return a, failed
 	}
 	return a, notWaiting()
 }

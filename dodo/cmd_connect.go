@@ -14,6 +14,7 @@ import (
 	"localmcp/dodo/internal/connect"
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/surface"
+	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
 )
@@ -66,6 +67,11 @@ func (p *program) connect(ctx context.Context, client string, f connectFlags) er
 	if absent {
 		return err
 	}
+	if f.root != "" || client == connect.Cursor {
+		if err := p.servable(f.root); err != nil {
+			return err
+		}
+	}
 	if !f.yes {
 		if err := p.confirm(ctx, "Do this?", "--yes"); err != nil {
 			return err
@@ -76,6 +82,23 @@ func (p *program) connect(ctx context.Context, client string, f connectFlags) er
 	}
 	p.streams.Notef("%s has dodo as %q. Start it anew, or open a new session.", client, s.Name)
 	return nil
+}
+
+// servable refuses a root that the registered server would refuse when the client starts it.
+func (p *program) servable(flag string) error {
+	root, err := p.rootOf(flag)
+	if err != nil {
+		return err
+	}
+	dir, err := config.Dir(p.env)
+	if err != nil {
+		return err
+	}
+	tree, err := workspace.Open(root, workspace.Options{Hidden: []string{dir}, Home: p.env["HOME"]})
+	if err != nil {
+		return fault.From(err).WithHint("name the directory of one project with --root; nothing was registered")
+	}
+	return tree.Close()
 }
 
 // entry is the server as the client will start it. Clients give a server little of the

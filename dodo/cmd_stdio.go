@@ -10,14 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/door/owner"
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
 	"localmcp/internal/mcpserve"
 )
 
-// endWait is how long calls may go on after a client closed the pipe.
-const endWait = 1500 * time.Millisecond
+// endWait is how long calls may go on after the session, so that the process ends within two
+// seconds of its client: mcpserve takes up to 1.2 of them.
+const endWait = 500 * time.Millisecond
 
 // stdioFlags are the flags of stdio.
 type stdioFlags struct {
@@ -62,31 +64,53 @@ func (p *program) stdio(ctx context.Context, f stdioFlags) error {
 	if err != nil {
 		return err
 	}
-	defer in.close(log)
 	if k, ok := surface.ParseKind(in.config.ToolSurface); ok && f.tools == "" {
 		kind = k
 	}
 	s, err := in.serve(ctx, opening{root: root, unsafe: f.unsafe, surface: kind, log: log})
 	if err != nil {
+		in.close(log)
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	door, err := s.ownerDoor(ctx, "stdio", stop)
 	if err != nil {
-		return errors.Join(err, s.end(ctx))
+		err = errors.Join(err, s.end(ctx))
+		in.close(log)
+		return err
 	}
 	set := surface.Tools(kind, surface.Order(s.listed()), s.gate, contract.LocalGrant)
 	err = mcpserve.New(mcpserve.Options{
 		Name: "dodo", Title: "Dodo", Version: version, Instructions: instructions, Set: set, Caller: contract.LocalGrant,
 		MaxFrame: in.config.Limits.RequestBodyBytes + frameRoom, MaxReply: wholeAnswers, Log: log,
 	}).ServeStdio(ctx)
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
-	defer cancel()
-	if e := errors.Join(door.Close(), s.end(end)); err == nil {
+	if e := s.leave(ctx, door); err == nil {
 		err = e
 	}
 	return err
+}
+
+// leave closes everything. What has not ended after endWait is left to the end of the
+// process, as it would be by a kill: every change of files is journaled.
+func (s *served) leave(ctx context.Context, door *owner.Server) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+	defer cancel()
+	left := make(chan error, 1)
+	go func() {
+		err := errors.Join(door.Close(), s.end(ctx))
+		if ctx.Err() == nil {
+			s.installation.close(s.log)
+		}
+		left <- err
+	}()
+	select {
+	case err := <-left:
+		return err
+	case <-ctx.Done():
+		s.log.Warn("ended while a call was running")
+		return nil
+	}
 }
 
 const (

@@ -19,6 +19,7 @@ import (
 
 	"localmcp/dodo/internal/config"
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/door/owner"
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/cli"
@@ -302,6 +303,51 @@ func TestApprovals(t *testing.T) {
 	}
 	if status, out, _ := run1("audit", "--json", "--limit", "2"); status != 0 || !strings.Contains(out, "owner.deny") || !strings.Contains(out, "owner.approve") {
 		t.Errorf("%d %s", status, out)
+	}
+}
+
+// A server that cannot answer, such as one of an older version, does not stand between the
+// owner and the others.
+func TestApprovalsBesideAServerThatFails(t *testing.T) {
+	m := newMachine(t)
+	root := m.dir("w")
+	p := &program{env: m.Env(), cwd: "/", streams: &cli.Streams{}}
+	in, err := p.install(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.close(nil)
+	if err := p.setAccessMode(t.Context(), contract.AccessManaged); err != nil {
+		t.Fatal(err)
+	}
+	old, err := owner.Listen(t.Context(), owner.Options{Dir: in.dir, Stop: func() {}, Status: func() owner.Status {
+		return owner.Status{PID: os.Getpid(), Version: "0.1"} // knows no approvals
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	c := m.speak("legacy", root)
+	id := ""
+	for range 2 {
+		e := c.raw("project_overview", "{}")
+		e = c.raw("write_file", fmt.Sprintf(`{"workspaceId":%q,"workspaceEpoch":%q,"path":"a","content":"x"}`, e.WorkspaceID, e.WorkspaceEpoch))
+		if id != "" {
+			if !e.OK {
+				t.Errorf("approved: %+v", e.Error)
+			}
+			break
+		}
+		if e.Error == nil || e.Error.Code != "APPROVAL_REQUIRED" {
+			t.Fatalf("%+v", e.Error)
+		}
+		id = e.Error.Detail["approvalId"].(string)
+		for _, args := range [][]string{{"pending"}, {"approve", id}} {
+			var out, errs bytes.Buffer
+			if status := run(t.Context(), args, m.Environ(), &cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}); status != 0 || !strings.Contains(out.String(), id) {
+				t.Errorf("%v: %d %s %s", args, status, &out, &errs)
+			}
+		}
 	}
 }
 

@@ -245,7 +245,7 @@ func TestAnswersFitTheSchema(t *testing.T) {
 func TestToolCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int64
-		wait := op.New(op.Spec{Name: "wait", Title: "Wait", Doc: "Waits."}, nil,
+		wait := op.New(op.Spec{Name: "wait", Title: "Wait", Doc: "Waits."},
 			func(context.Context, op.Call, struct{}) (struct{}, error) {
 				most.Store(max(most.Load(), running.Add(1)))
 				defer running.Add(-1)

@@ -75,7 +75,7 @@ func (l longOut) Fit(max int, detail *op.Detail) any {
 }
 
 func tiny() mcpserve.Options {
-	echo := op.New(op.Spec{Name: "echo", Title: "Echo", Doc: "Says what it hears.", ReadOnly: true, Idempotent: true}, nil,
+	echo := op.New(op.Spec{Name: "echo", Title: "Echo", Doc: "Says what it hears.", ReadOnly: true, Idempotent: true},
 		func(_ context.Context, _ op.Call, in echoIn) (echoOut, error) {
 			fmt.Println("a stray line for stdout")
 			switch in.Text {
@@ -88,7 +88,7 @@ func tiny() mcpserve.Options {
 			}
 			return echoOut(in), nil
 		})
-	slow := op.New(op.Spec{Name: "slow", Title: "Slow", Doc: "Takes its time.", ReadOnly: true, Idempotent: true}, nil,
+	slow := op.New(op.Spec{Name: "slow", Title: "Slow", Doc: "Takes its time.", ReadOnly: true, Idempotent: true},
 		func(ctx context.Context, c op.Call, in slowIn) (slowOut, error) {
 			const step = 10 * time.Millisecond
 			steps := in.Millis / 10
@@ -105,7 +105,7 @@ func tiny() mcpserve.Options {
 			}
 			return slowOut{steps}, nil
 		})
-	long := op.New(op.Spec{Name: "long", Title: "Long", Doc: "Answers at length.", ReadOnly: true, Idempotent: true}, nil,
+	long := op.New(op.Spec{Name: "long", Title: "Long", Doc: "Answers at length.", ReadOnly: true, Idempotent: true},
 		func(_ context.Context, _ op.Call, in longIn) (longOut, error) {
 			out := longOut{Total: in.Count}
 			for i := range in.Count {

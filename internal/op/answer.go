@@ -70,6 +70,15 @@ func Encode(v any) (json.RawMessage, error) {
 	return jsonv2.Marshal(v, asDescribed)
 }
 
+// EncodedLen is how many bytes a text takes as JSON.
+func EncodedLen(text string) int {
+	raw, err := Encode(text)
+	if err != nil {
+		return 6 * len(text) // as if all of it were escaped
+	}
+	return len(raw)
+}
+
 var asDescribed = jsonv2.JoinOptions(
 	jsonv2.Deterministic(true),
 	jsontext.AllowInvalidUTF8(true),

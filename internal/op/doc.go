@@ -14,6 +14,5 @@
 // an open object without required root members, so that it also fits a failure.
 //
 // What it deliberately does not do: it knows no protocol and imports no SDK, it
-// decides nothing about permission (it only carries the declared effects), it does
-// not log, and [Set] itself does not recover from a panic; [Recover] does.
+// decides nothing about permission, it does not log, and [Set] itself does not recover from a panic; [Recover] does.
 package op

@@ -34,31 +34,11 @@ type Spec struct {
 	OpenWorld   bool // it reaches things beyond the machine
 }
 
-// Kind is what an effect does to its target.
-type Kind string
-
-// The kinds of effect.
-const (
-	Read    Kind = "read"
-	Write   Kind = "write"
-	Run     Kind = "run"
-	Connect Kind = "connect"
-	Observe Kind = "observe"
-	Control Kind = "control"
-)
-
-// Effect is one thing a call is about to do, declared before it does it.
-type Effect struct {
-	Kind   Kind
-	Target string
-}
-
 // Call is one request to run an operation.
 type Call struct {
 	Op     string          // the operation's name
 	Caller string          // who calls, as the door established it
 	Args   json.RawMessage // a JSON object; empty means no arguments
-	Depth  int             // how many calls stand above this one
 	// Progress receives how far the work is; nil when nobody listens.
 	// A total of 0 means unknown. It may be called from any goroutine.
 	Progress func(done, total float64, message string)
@@ -76,17 +56,11 @@ type Runner interface {
 	Run(context.Context, Call) (any, error)
 }
 
-// Bound is a call whose arguments were decoded and found valid.
-type Bound struct {
-	Effects []Effect                               // what it declares to do
-	Run     func(ctx context.Context) (any, error) // does it
-}
-
 // Op is an operation. Its zero value is not usable; [New] and its kin make one.
 type Op struct {
 	spec    Spec
 	schemas func() schemas
-	bind    func(Call) (Bound, error)
+	bind    func(Call) (func(context.Context) (any, error), error)
 
 	decode func(args json.RawMessage, into any) error
 	fits   func() (*jsonschema.Resolved, error)
@@ -107,17 +81,16 @@ func plainName(name string, most int) bool {
 }
 
 // New makes an operation. In must be a struct whose fields fit the portable subset
-// (see the tags in shape.go), Out a struct. effects may be nil: none declared. New
-// panics on a name, type or tag that cannot be shown to every client.
-func New[In, Out any](spec Spec, effects func(In) []Effect, handler func(context.Context, Call, In) (Out, error)) Op {
-	o := Later(spec, effects, handler)
+// (see the tags in shape.go), Out a struct. New panics on a name, type or tag that cannot be shown to every client.
+func New[In, Out any](spec Spec, handler func(context.Context, Call, In) (Out, error)) Op {
+	o := Later(spec, handler)
 	o.schemas()
 	return o
 }
 
 // Later is New for programs with many operations: the types are looked at when they are
 // first needed, and a bad one panics only then. Who uses it has a test that needs all.
-func Later[In, Out any](spec Spec, effects func(In) []Effect, handler func(context.Context, Call, In) (Out, error)) Op {
+func Later[In, Out any](spec Spec, handler func(context.Context, Call, In) (Out, error)) Op {
 	if !plainName(spec.Name, 40) || spec.Name[0] < 'a' {
 		panic("op: name " + spec.Name + " is not lower snake case of at most 40 characters")
 	}
@@ -136,22 +109,18 @@ func Later[In, Out any](spec Spec, effects func(In) []Effect, handler func(conte
 		decode: func(args json.RawMessage, into any) error {
 			return decode(args, in(), reflect.ValueOf(into).Elem())
 		},
-		bind: func(c Call) (Bound, error) {
+		bind: func(c Call) (func(context.Context) (any, error), error) {
 			var v In
 			if err := decode(c.Args, in(), reflect.ValueOf(&v).Elem()); err != nil {
-				return Bound{}, err
+				return nil, err
 			}
-			b := Bound{Run: func(ctx context.Context) (any, error) {
+			return func(ctx context.Context) (any, error) {
 				out, err := handler(ctx, c, v)
 				if err != nil {
 					return nil, err
 				}
 				return out, nil
-			}}
-			if effects != nil {
-				b.Effects = effects(v)
-			}
-			return b, nil
+			}, nil
 		},
 	}
 	o.fits = compiled(o.schemas)
@@ -169,8 +138,8 @@ func Raw(spec Spec, describe func() (input, output json.RawMessage), handler fun
 		in, out := describe()
 		return schemas{in, out}
 	})
-	return Op{spec: spec, schemas: texts, fits: compiled(texts), bind: func(c Call) (Bound, error) {
-		return Bound{Run: func(ctx context.Context) (any, error) { return handler(ctx, c) }}, nil
+	return Op{spec: spec, schemas: texts, fits: compiled(texts), bind: func(c Call) (func(context.Context) (any, error), error) {
+		return func(ctx context.Context) (any, error) { return handler(ctx, c) }, nil
 	}}
 }
 
@@ -215,6 +184,5 @@ func (o Op) InputSchema() json.RawMessage { return o.schemas().in }
 // OutputSchema returns the JSON Schema of the answer. It must not be changed.
 func (o Op) OutputSchema() json.RawMessage { return o.schemas().out }
 
-// Bind decodes and checks the arguments of a call and computes its effects,
-// without doing anything yet.
-func (o Op) Bind(c Call) (Bound, error) { return o.bind(c) }
+// Bind decodes and checks the arguments of a call, without doing anything yet: run does it.
+func (o Op) Bind(c Call) (run func(context.Context) (any, error), err error) { return o.bind(c) }

@@ -46,9 +46,7 @@ type sampleOut struct {
 var spec = op.Spec{Name: "sample", Title: "Sample", Doc: "A sample.", ReadOnly: true, Idempotent: true}
 
 func sample(handler func(context.Context, op.Call, sampleIn) (sampleOut, error)) op.Op {
-	return op.New(spec, func(in sampleIn) []op.Effect {
-		return []op.Effect{{Kind: op.Read, Target: in.Query}}
-	}, handler)
+	return op.New(spec, handler)
 }
 
 func capture(t *testing.T, args string) (sampleIn, error) {
@@ -230,11 +228,6 @@ func TestSet(t *testing.T) {
 	if _, err = set.Run(t.Context(), op.Call{Op: "nope"}); !errors.Is(err, op.UnknownOperation) {
 		t.Error(err)
 	}
-	o, _ := set.Lookup("sample")
-	b, err := o.Bind(op.Call{Args: json.RawMessage(`{"query":"x"}`)})
-	if d := cmp.Diff([]op.Effect{{Kind: op.Read, Target: "x"}}, b.Effects); err != nil || d != "" {
-		t.Error(err, d)
-	}
 	mustPanic(t, "two operations", func() { op.NewSet(sample(nil), sample(nil)) })
 }
 
@@ -261,7 +254,7 @@ func (cutless) Fit(int, *op.Detail) any { return cutless{} }
 
 func build[In, Out any](s op.Spec) func() {
 	return func() {
-		op.New(s, nil, func(context.Context, op.Call, In) (Out, error) { panic("unused") })
+		op.New(s, func(context.Context, op.Call, In) (Out, error) { panic("unused") })
 	}
 }
 

@@ -59,11 +59,11 @@ func (s Set) Run(ctx context.Context, c Call) (any, error) {
 	if !ok {
 		return nil, fault.New(UnknownOperation, "there is no operation called %s", quoted(c.Op))
 	}
-	b, err := o.Bind(c)
+	run, err := o.Bind(c)
 	if err != nil {
 		return nil, err
 	}
-	return b.Run(ctx)
+	return run(ctx)
 }
 
 // Recover returns a Runner that turns a panic below it into a fault with the code

@@ -217,17 +217,6 @@ func (d *Dir) Create(name string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// Chown gives the entry name to another user and group; a link itself is given away.
-func (d *Dir) Chown(name string, uid, gid uint32) error {
-	if !single(name) {
-		return pathError("chown", name, ErrName)
-	}
-	if err := unix.Fchownat(d.fd, name, int(uid), int(gid), unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return pathError("chown", name, err)
-	}
-	return nil
-}
-
 // Mkdir makes the directory name; the umask takes from perm as usual.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 	if !single(name) {

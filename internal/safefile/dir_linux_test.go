@@ -202,7 +202,6 @@ func TestDirChangesOneEntry(t *testing.T) {
 		for what, err := range map[string]error{
 			"Create": d.Create(name, nil, 0o600), "Mkdir": d.Mkdir(name, 0o700), "Move": d.Move(name, d, "y"), "Move to": d.Move("victim", d, name),
 			"Exchange": d.Exchange("victim", d, name), "Link": d.Link("victim", d, name), "Remove": d.Remove(name), "RemoveDir": d.RemoveDir(name),
-			"Chown": d.Chown(name, 0, 0),
 		} {
 			if !errors.Is(err, safefile.ErrName) {
 				t.Errorf("%s(%q) = %v", what, name, err)
@@ -210,24 +209,6 @@ func TestDirChangesOneEntry(t *testing.T) {
 		}
 	}
 	holds("victim", "untouched")
-}
-
-func TestDirChownsTheLinkItself(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root gives files away")
-	}
-	dir := realTemp(t)
-	write(t, filepath.Join(dir, "victim"), "")
-	must(t, os.Symlink("victim", filepath.Join(dir, "ln")))
-	d := openDir(t, dir)
-	must(t, d.Chown("ln", 65534, 65534))
-	for name, want := range map[string]uint32{"ln": 65534, "victim": 0} {
-		in, err := d.Stat(name)
-		must(t, err)
-		if in.UID != want || in.GID != want {
-			t.Errorf("%s belongs to %d:%d", name, in.UID, in.GID)
-		}
-	}
 }
 
 func TestRootInPlace(t *testing.T) {

@@ -45,9 +45,6 @@ func (d *Dir) Load(name string, buf []byte, max int64) ([]byte, Info, bool, erro
 // Create answers NotSupported.
 func (d *Dir) Create(name string, data []byte, perm fs.FileMode) error { return notSupported() }
 
-// Chown answers NotSupported.
-func (d *Dir) Chown(name string, uid, gid uint32) error { return notSupported() }
-
 // Mkdir answers NotSupported.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error { return notSupported() }
 

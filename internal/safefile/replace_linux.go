@@ -3,6 +3,7 @@ package safefile
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -174,6 +175,14 @@ func Undisturbed(f *os.File) bool {
 
 // EndLease lets go on who was held back. Without a lease it does nothing.
 func EndLease(f *os.File) { _, _ = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK) }
+
+// AwaitWrite returns when a write to the file of f that has begun is at its end. Many file systems
+// (ext4, btrfs, tmpfs) keep a file locked while they write to it, and look for data in it under the
+// same lock; others do not wait. f stands at its beginning then.
+func AwaitWrite(f *os.File) {
+	_, _ = unix.Seek(int(f.Fd()), 0, unix.SEEK_DATA)
+	_, _ = unix.Seek(int(f.Fd()), 0, io.SeekStart)
+}
 
 // Umask is what the process takes from the permissions of new files.
 func Umask() fs.FileMode {

@@ -27,5 +27,8 @@ func Undisturbed(f *os.File) bool { return true }
 // EndLease does nothing.
 func EndLease(f *os.File) {}
 
+// AwaitWrite waits for nothing.
+func AwaitWrite(f *os.File) {}
+
 // Umask is the usual one here.
 func Umask() fs.FileMode { return 0o022 }

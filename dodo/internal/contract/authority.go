@@ -100,9 +100,6 @@ const (
 	ClassJobControl Class = "job-control"
 )
 
-// Classes are the classes, from the strongest to the weakest.
-var Classes = []Class{ClassExec, ClassMutate, ClassPlan, ClassJobControl, ClassRead}
-
 // Trust is how far the owner lets callers act in a workspace without being asked.
 type Trust string
 

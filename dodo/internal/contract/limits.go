@@ -101,3 +101,13 @@ func number(s string) int {
 	}
 	return n
 }
+
+// UsualAnswer is how many characters an answer has at most that nobody asked to be large
+// (decisions 1.4).
+const UsualAnswer = 10_000
+
+// aroundData is kept free for what stands around an operation's data, in bytes.
+const aroundData = 4 << 10
+
+// Room is how many bytes of JSON the data of an answer may have.
+func (l Limits) Room() int { return l.ToolContentBytes - aroundData }

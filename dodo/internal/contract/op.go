@@ -130,7 +130,7 @@ func build[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out]
 	shown := op.Later[In, Envelope[Out]](op.Spec{
 		Name: d.Name, Title: d.Title, Doc: d.Doc,
 		ReadOnly: d.ReadOnly, Destructive: d.Destructive, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld,
-	}, nil, nil)
+	}, nil)
 	return Op{Def: d, args: shown, bind: func(args json.RawMessage) (Bound, error) {
 		var v raw
 		if err := shown.Decode(args, &v.in); err != nil {

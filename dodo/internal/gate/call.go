@@ -48,7 +48,8 @@ func (c *call) release() {
 }
 
 // run is the road, in the order of spec dodo-behaviour 1.11.
-func (c *call) run(ctx context.Context) (contract.Result, error) {
+func (c *call) run(ctx context.Context) (_ contract.Result, err error) {
+	defer c.contain(&err)
 	var none contract.Result
 	p, err := c.Authority.Principal(ctx, c.Caller)
 	if err != nil {
@@ -120,8 +121,8 @@ func (c *call) reach(ctx context.Context) error {
 
 // unfederated refuses a call that names two places at once.
 func (c *call) unfederated() error {
-	err := members(c.Args, func(name string, _ []byte, _ jsontext.Value) error {
-		if name == "projectId" || name == "projectIds" {
+	err := members(c.Args, func(name string, _ []byte, value jsontext.Value) error {
+		if (name == "projectId" || name == "projectIds") && value.Kind() != 'n' { // null is absence, as for every argument
 			return invalid("targetProjectId and %s cannot be used together", name).
 				WithHint("targetProjectId moves the whole call to another project; %s only reads from one", name)
 		}
@@ -180,13 +181,19 @@ func (c *call) replay(ctx context.Context, b contract.Bound) (json.RawMessage, e
 	}
 	var err error
 	if c.digest, err = contract.Digest(jsontext.Value(c.Args)); err != nil {
-		return nil, fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON")
+		return nil, fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON").WithHint("give one JSON object")
 	}
 	c.key = &state.Key{Key: b.Key, Principal: c.principal.GrantID, Workspace: c.workspace.ID, Tool: c.Op}
-	receipt, err := c.State.Receipt(ctx, *c.key, c.digest, c.retention())
+	receipt, err := c.receipt(ctx)
 	if errors.Is(err, contract.RecoveryRequired) && b.Outcome != nil {
-		receipt, err = c.learn(ctx, b, err)
+		return c.learn(ctx, b, err)
 	}
+	return receipt, err
+}
+
+// receipt is the stored answer of the call's key; nil when there is none.
+func (c *call) receipt(ctx context.Context) (json.RawMessage, error) {
+	receipt, err := c.State.Receipt(ctx, *c.key, c.digest, c.retention())
 	if err != nil || receipt == nil {
 		return nil, err
 	}
@@ -207,7 +214,10 @@ func (c *call) learn(ctx context.Context, b contract.Bound, unknown error) (rece
 			return nil, fmt.Errorf("encode an answer: %w", err)
 		}
 	}
-	return c.State.Settle(ctx, *c.key, c.digest, c.retention(), receipt)
+	if receipt, err = c.State.Settle(ctx, *c.key, c.digest, c.retention(), receipt); err != nil || receipt == nil {
+		return nil, err
+	}
+	return replayed(receipt)
 }
 
 func (c *call) retention() time.Duration {
@@ -274,32 +284,40 @@ func (c *call) approve(ctx context.Context, p contract.Prepared, s Standing) err
 	if err != nil || used {
 		return err
 	}
+	c.ref = a.ID
 	return fault.New(contract.ApprovalRequired, "the owner must approve this call on this machine").
 		WithHint("ask the owner to run: dodo approve %s. Then make the same call again; approval_status tells whether they did", a.ID).
 		With("approvalId", a.ID).With("summary", a.Summary).Retry()
 }
 
 // act waits for the turn, holds everything that may have changed meanwhile, and does it.
-func (c *call) act(ctx context.Context, p contract.Prepared) (contract.Result, error) {
+func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result, error) {
 	var none contract.Result
 	done, err := c.workspace.Turns.Take(ctx)
 	if err != nil {
 		return none, err
 	}
 	defer done()
-	if c.principal, err = c.Authority.Principal(ctx, c.Caller); err != nil {
+	p, err := c.Authority.Principal(ctx, c.Caller)
+	if err != nil {
 		return none, err
 	}
+	c.principal = p
 	standing, err := c.authorize(ctx)
 	if err != nil {
 		return none, err
 	}
-	if err := c.approve(ctx, p, standing); err != nil {
+	if c.key != nil { // the same call may have been the one that was waited for
+		if receipt, err := c.receipt(ctx); err != nil || receipt != nil {
+			return contract.Result{Data: receipt}, err
+		}
+	}
+	if err := c.approve(ctx, act, standing); err != nil {
 		return none, err
 	}
 	if c.key == nil {
 		c.done = true
-		return c.effect(ctx, p)
+		return c.effect(ctx, act)
 	}
 	reserved, receipt, err := c.State.Reserve(ctx, *c.key, c.digest, c.retention())
 	if err != nil {
@@ -310,7 +328,7 @@ func (c *call) act(ctx context.Context, p contract.Prepared) (contract.Result, e
 		return contract.Result{Data: receipt}, err
 	}
 	c.done = true
-	result, err := c.effect(ctx, p)
+	result, err := c.effect(ctx, act)
 	return result, c.settle(context.WithoutCancel(ctx), reserved, result, err)
 }
 
@@ -319,14 +337,21 @@ func (c *call) effect(ctx context.Context, p contract.Prepared) (r contract.Resu
 	return p.Run(ctx)
 }
 
+// encode writes an answer, which an operation's own types may fail at.
+func (c *call) encode(v any) (text json.RawMessage, err error) {
+	defer c.contain(&err)
+	return op.Encode(v)
+}
+
 // settle keeps the answer of an effect, or gives its key back when nothing happened.
 func (c *call) settle(ctx context.Context, reserved *state.Reservation, r contract.Result, err error) error {
 	var receipt json.RawMessage
 	var lost error
 	if err == nil {
-		if receipt, lost = op.Encode(r.Data); lost == nil {
-			lost = reserved.Complete(ctx, receipt)
-		}
+		receipt, err = c.encode(r.Data)
+	}
+	if err == nil {
+		lost = reserved.Complete(ctx, receipt)
 	} else {
 		switch known(err).Code {
 		case contract.RecoveryRequired, contract.PartialRecoveryRequired, contract.InternalError:

@@ -114,7 +114,7 @@ func members(object json.RawMessage, f func(name string, raw []byte, value jsont
 }
 
 func broken(err error) error {
-	return fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON")
+	return fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON").WithHint("give one JSON object")
 }
 
 func invalid(format string, args ...any) *fault.Error {

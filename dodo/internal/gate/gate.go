@@ -88,9 +88,10 @@ func (g *Gate) Run(ctx context.Context, r Request) *contract.Reply {
 	reply := c.reply(result, err)
 	if err := c.record(reply); err != nil {
 		g.Log.Error("audit failed; the result is withheld", "op", r.Op, "request", c.id, "cause", err)
-		f := fault.New(contract.InternalError, "the call could not be recorded, so its result is withheld").Retry()
+		f := fault.New(contract.InternalError, "the call could not be recorded, so its result is withheld").
+			WithHint("the owner should look at the disk; then call again").Retry()
 		if c.done {
-			f = f.WithHint("what was asked for may have happened: look before you call again")
+			f = f.WithHint(afterEffect)
 		}
 		return contract.Failure(c.shownID, c.shownEpoch, f)
 	}

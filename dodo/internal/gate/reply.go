@@ -24,27 +24,44 @@ const longestMessage = 600
 // has no code of the contract becomes INTERNAL_ERROR, its text for the log only.
 func (c *call) reply(r contract.Result, err error) *contract.Reply {
 	if err == nil {
-		reply := contract.Success(c.shownID, c.shownEpoch, r)
-		reply.Most = c.Limits().ToolContentBytes
-		var encoded json.RawMessage
-		if encoded, err = reply.JSON(); err == nil {
-			if err = c.op.Fits(encoded); err == nil {
-				c.ref = r.Ref
-				return reply
-			}
+		var reply *contract.Reply
+		if reply, err = c.success(r); err == nil {
+			return reply
 		}
 	}
 	f := known(err)
+	if f.Code == contract.InternalError && c.done && f.Hint == "" {
+		f.Hint = afterEffect
+	}
 	if f.Code == contract.InternalError || f.Err != nil {
-		c.Log.Warn("call failed", "op", c.Op, "request", c.id, "code", string(f.Code), "message", f.Msg, "cause", f.Err)
+		c.Log.Warn("call failed", "op", clipped(c.Op), "request", c.id, "code", string(f.Code), "message", f.Msg, "cause", f.Err)
 	}
 	return contract.Failure(c.shownID, c.shownEpoch, f)
+}
+
+// afterEffect is what to do when the program failed behind the owner's rules.
+const afterEffect = "what was asked for may have happened: look before you call again"
+
+// success is the envelope of an answer that is what the operation says it answers.
+func (c *call) success(r contract.Result) (reply *contract.Reply, err error) {
+	defer c.contain(&err)
+	reply = contract.Success(c.shownID, c.shownEpoch, r)
+	reply.Most = c.Limits().ToolContentBytes
+	encoded, err := reply.JSON()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.op.Fits(encoded); err != nil {
+		return nil, err
+	}
+	c.ref = r.Ref
+	return reply, nil
 }
 
 // record writes the audit: the gateway the call came through, and the call.
 func (c *call) record(reply *contract.Reply) error {
 	e := state.Event{
-		Request: c.id, Principal: c.principal.GrantID, Workspace: c.shownID, Tool: c.Op,
+		Request: c.id, Principal: c.principal.GrantID, Workspace: c.workspace.ID, Tool: clipped(c.Op),
 		Input: inputDigest(c.Args), Ref: c.ref, Duration: c.Now().Sub(c.begun), Result: state.ResultOK,
 	}
 	if reply.Failed() {
@@ -99,9 +116,18 @@ func known(err error) *fault.Error {
 }
 
 // quoted shows a name from outside.
-func quoted(name string) string {
-	if len(name) > 64 {
-		name = name[:64]
+func quoted(name string) string { return strconv.QuoteToASCII(clipped(name)) }
+
+// clipped is the beginning of a name from outside: what is no operation's may be as long as
+// a message.
+func clipped(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
 	}
-	return strconv.QuoteToASCII(name)
+	cut := most
+	for cut > 0 && !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return name[:cut]
 }

@@ -55,7 +55,7 @@ func (t *Turns) Take(ctx context.Context) (release func(), err error) {
 }
 
 func cancelled() error {
-	return fault.New(contract.Conflict, "the call was cancelled while it waited for its turn").Retry()
+	return fault.New(contract.Conflict, "the call was cancelled while it waited for its turn").WithHint("nothing was changed; call again").Retry()
 }
 
 // pass gives the turn to whoever waits longest.
@@ -69,11 +69,4 @@ func (t *Turns) pass() {
 	next := t.waiting[0]
 	t.waiting = t.waiting[1:]
 	close(next)
-}
-
-// Waiting is how many calls wait.
-func (t *Turns) Waiting() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.waiting)
 }

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -60,14 +62,18 @@ type Host struct {
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	others  map[string]*other // by project
-	calls   sync.WaitGroup    // leases of any workspace
+	others  map[place]*other
+	calls   sync.WaitGroup // leases of any workspace
 	closing []error
 }
 
+// place is a project where it is registered now. One that was registered anew elsewhere is
+// opened there: what holds for the old workspace does not travel.
+type place struct{ project, workspace string }
+
 // other is a project that is open, or being opened.
 type other struct {
-	opened  chan struct{} // closed when it is open or could not be opened
+	opened  chan struct{} // closed when it is open or could not be opened; then what follows is set
 	runtime *Runtime
 	err     error
 	leases  int
@@ -79,7 +85,7 @@ func New(active *Runtime, c Config) *Host {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Host{Config: c, active: active.ready(), others: map[string]*other{}}
+	return &Host{Config: c, active: active.ready(), others: map[place]*other{}}
 }
 
 // Active is the active workspace.
@@ -116,18 +122,19 @@ func (h *Host) lease(ctx context.Context, p contract.Principal, project string) 
 	if record.Workspace == h.active.ID {
 		return h.lease(ctx, p, "")
 	}
-	o, mine, err := h.take(record.ID)
+	at := place{record.ID, record.Workspace}
+	o, mine, err := h.take(at)
 	if err != nil {
 		return nil, nil, err
 	}
 	if mine {
-		o.runtime, o.err = h.Open(context.WithoutCancel(ctx), record)
-		if o.err == nil {
-			o.runtime.ready()
-		}
+		r, err := h.open(context.WithoutCancel(ctx), record)
+		h.mu.Lock()
+		o.runtime, o.err = r, err
+		h.mu.Unlock()
 		close(o.opened)
 	}
-	release := sync.OnceFunc(func() { h.give(record.ID, o) })
+	release := sync.OnceFunc(func() { h.give(at, o) })
 	select {
 	case <-o.opened:
 	case <-ctx.Done():
@@ -139,6 +146,24 @@ func (h *Host) lease(ctx context.Context, p contract.Principal, project string) 
 		return nil, nil, o.err
 	}
 	return o.runtime, release, nil
+}
+
+// open opens a project, and nothing but what is registered: between the look at it and the
+// opening its path may have got a link or another directory. A panic fails the opening alone.
+func (h *Host) open(ctx context.Context, p state.Project) (r *Runtime, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r, err = nil, fmt.Errorf("panic while a project was opened: %v\n%s", v, debug.Stack())
+		}
+	}()
+	if r, err = h.Open(ctx, p); err != nil {
+		return nil, err
+	}
+	if r.ID != p.Workspace || r.Tree.Identity() != (workspace.Identity{Dev: p.Dev, Ino: p.Ino}) {
+		return nil, fault.Wrap(contract.PathDenied, r.Close(), "the project's directory was replaced while it was opened").
+			WithHint("the owner sees it with: dodo project info %s", p.ID)
+	}
+	return r.ready(), nil
 }
 
 func ending() error {
@@ -173,19 +198,19 @@ func (h *Host) admit(ctx context.Context, p contract.Principal, project string) 
 }
 
 // take leases the entry of a project; mine says that the caller opens it.
-func (h *Host) take(project string) (o *other, mine bool, err error) {
+func (h *Host) take(at place) (o *other, mine bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return nil, false, ending()
 	}
-	o = h.others[project]
+	o = h.others[at]
 	if o == nil {
 		if err := h.room(); err != nil {
 			return nil, false, err
 		}
 		o, mine = &other{opened: make(chan struct{})}, true
-		h.others[project] = o
+		h.others[at] = o
 	}
 	o.leases++
 	h.calls.Add(1)
@@ -198,13 +223,13 @@ func (h *Host) room() error {
 	if len(h.others) < Most {
 		return nil
 	}
-	oldest := ""
-	for id, o := range h.others {
-		if o.leases == 0 && (oldest == "" || o.used.Before(h.others[oldest].used)) {
-			oldest = id
+	var oldest place
+	for at, o := range h.others {
+		if o.leases == 0 && (oldest == place{} || o.used.Before(h.others[oldest].used)) {
+			oldest = at
 		}
 	}
-	if oldest == "" {
+	if oldest == (place{}) {
 		return fault.New(contract.ResourceLimit, "%d projects are open and in use", Most).WithHint("call again when a call has ended").Retry()
 	}
 	h.closing = append(h.closing, h.others[oldest].runtime.Close())
@@ -214,19 +239,20 @@ func (h *Host) room() error {
 
 // give ends a lease. A project that could not be opened is forgotten, so that the next call
 // tries again.
-func (h *Host) give(project string, o *other) {
+func (h *Host) give(at place, o *other) {
 	h.mu.Lock()
 	o.leases--
 	o.used = h.Now()
-	if o.err != nil && h.others[project] == o {
-		delete(h.others, project)
+	if o.err != nil && h.others[at] == o {
+		delete(h.others, at)
 	}
 	h.mu.Unlock()
 	h.calls.Done()
 }
 
-// End refuses new calls, waits until those that run have ended or ctx has, and closes every
-// workspace. Only the first End does so.
+// End refuses new calls, waits until those that run have ended, and closes every workspace.
+// When ctx ends first it closes nothing: a call that goes on does so in an open workspace,
+// until the process is gone. Only the first End does anything.
 func (h *Host) End(ctx context.Context) error {
 	h.mu.Lock()
 	again := h.closed
@@ -240,6 +266,7 @@ func (h *Host) End(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

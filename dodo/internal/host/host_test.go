@@ -14,6 +14,7 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/gate"
 	"localmcp/dodo/internal/ground/state"
+	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/dodo/internal/host"
 	"localmcp/internal/fault"
 )
@@ -27,6 +28,8 @@ type world struct {
 	closed atomic.Int32
 	slow   chan struct{}
 	fail   atomic.Bool
+
+	elsewhere, explode atomic.Bool // how opening goes wrong
 
 	mu   sync.Mutex
 	deny map[string]bool // workspaces without access
@@ -68,8 +71,23 @@ func (w *world) open(_ context.Context, p state.Project) (*host.Runtime, error) 
 	if w.fail.Load() {
 		return nil, fault.New(contract.PathDenied, "no")
 	}
+	if w.explode.Load() {
+		panic("boom")
+	}
 	w.opened.Add(1)
-	return &host.Runtime{ID: p.Workspace, Epoch: contract.NewID("boot", 0), Project: p.ID, Close: func() error { w.closed.Add(1); return nil }}, nil
+	if w.elsewhere.Load() {
+		if err := errors.Join(os.Rename(p.Root, p.Root+"-away"), os.Mkdir(p.Root, 0o755)); err != nil {
+			return nil, err
+		}
+	}
+	tree, err := workspace.Open(p.Root, workspace.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &host.Runtime{ID: p.Workspace, Epoch: contract.NewID("boot", 0), Project: p.ID, Tree: tree, Close: func() error {
+		w.closed.Add(1)
+		return tree.Close()
+	}}, nil
 }
 
 func (w *world) Principal(context.Context, string) (contract.Principal, error) {
@@ -208,7 +226,8 @@ func TestMost(t *testing.T) {
 	if w.closed.Load() != 1 {
 		t.Fatalf("%d closed", w.closed.Load())
 	}
-	w.lease(t, stranger, projects[1].ID, "") // still open: the fourth was used before it
+	_, kept := w.lease(t, stranger, projects[1].ID, "") // still open: the fourth was used before it
+	kept()
 	if w.opened.Load() != host.Most+1 {
 		t.Errorf("opened %d", w.opened.Load())
 	}
@@ -243,4 +262,119 @@ func TestEnd(t *testing.T) {
 	}
 	release()
 	<-ended
+}
+
+// TestMovedProject shows that a project that was registered at a new place is opened there:
+// what was granted for the old place does not travel with the open runtime.
+func TestMovedProject(t *testing.T) {
+	w := newWorld(t)
+	p := w.project(t, "one")
+	old, release := w.lease(t, stranger, p.ID, "")
+	if old.ID != p.Workspace {
+		t.Fatalf("%+v", old)
+	}
+	to := p.Root + "-moved"
+	if err := os.Rename(p.Root, to); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := w.store.AddProject(context.Background(), to, "", p.Directory)
+	if err != nil || moved.ID != p.ID || moved.Workspace == p.Workspace {
+		t.Fatalf("%+v, %v", moved, err)
+	}
+	ws, again := w.lease(t, stranger, p.ID, "") // while the old one is in use
+	if ws.ID != moved.Workspace {
+		t.Errorf("the call is in %s, the project at %s", ws.ID, moved.Workspace)
+	}
+	if w.closed.Load() != 0 {
+		t.Error("closed while a call is in it")
+	}
+	release()
+	again()
+	same, third := w.lease(t, stranger, p.ID, "")
+	third()
+	if same.Epoch != ws.Epoch {
+		t.Error("opened a third time")
+	}
+}
+
+// TestOpenedElsewhere: what was opened must be what was admitted.
+func TestOpenedElsewhere(t *testing.T) {
+	w := newWorld(t)
+	p := w.project(t, "one")
+	w.elsewhere.Store(true)
+	w.lease(t, stranger, p.ID, contract.PathDenied)
+	if w.closed.Load() != 1 {
+		t.Error("it stays open")
+	}
+}
+
+// TestCancelledWaiter: who no longer waits for an opening leaves without looking at what is
+// just being written (the race detector tells).
+func TestCancelledWaiter(t *testing.T) {
+	w := newWorld(t)
+	p := w.project(t, "one")
+	w.slow = make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			_, release, err := w.Lease(ctx, stranger, p.ID)
+			if err == nil {
+				release()
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond) // all wait: one for its opening, the others for that
+	cancel()
+	time.Sleep(50 * time.Millisecond) // and leave; a channel that told so would order what must be ordered without it
+	close(w.slow)
+	all.Wait()
+}
+
+// TestPanicWhileOpening: the others that wait are not left waiting.
+func TestPanicWhileOpening(t *testing.T) {
+	w := newWorld(t)
+	p := w.project(t, "one")
+	w.explode.Store(true)
+	w.slow = make(chan struct{})
+	failed := make(chan error)
+	for range 2 {
+		go func() {
+			defer func() {
+				if recover() != nil {
+					failed <- errors.New("panic")
+				}
+			}()
+			_, _, err := w.Lease(context.Background(), stranger, p.ID)
+			failed <- err
+		}()
+	}
+	close(w.slow)
+	for range 2 {
+		select {
+		case err := <-failed:
+			if err == nil {
+				t.Error("leased")
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("a call waits for ever")
+		}
+	}
+	w.explode.Store(false)
+	_, release := w.lease(t, stranger, p.ID, "")
+	release()
+}
+
+// TestEndDoesNotCloseUnderACall: a call that outlasts the end goes on in an open workspace.
+func TestEndDoesNotCloseUnderACall(t *testing.T) {
+	closed := false
+	h := host.New(&host.Runtime{ID: "ws_active", Close: func() error { closed = true; return nil }}, host.Config{})
+	if _, _, err := h.Lease(context.Background(), stranger, ""); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := h.End(ctx); err != nil || closed {
+		t.Errorf("closed %v, %v", closed, err)
+	}
 }

@@ -4,6 +4,9 @@
 // What it is: a client of its own that starts `dodo stdio` on an invented workspace, in a
 // home of its own that is removed again, and checks every answer.
 //
+// What one may rely on: it ends with status 0 only when every answer was the expected one, and writes
+// nothing outside a temporary directory.
+//
 // What it deliberately does not do: it is no client to build on; it speaks the least there
 // is of the protocol.
 //

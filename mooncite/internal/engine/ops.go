@@ -68,16 +68,16 @@ func ops(e *Engine) []op.Op {
 		return op.Spec{Name: name, Title: title, Doc: doc, ReadOnly: true, Idempotent: true}
 	}
 	return []op.Op{
-		op.New(read(ToolRecall, "Recall past conversations", recallDoc), nil,
+		op.New(read(ToolRecall, "Recall past conversations", recallDoc),
 			func(ctx context.Context, c op.Call, in RecallIn) (RecallOut, error) {
 				defer e.tell(c)()
 				return e.Recall(ctx, in)
 			}),
-		op.New(read(ToolInspect, "Inspect evidence", inspectDoc), nil,
+		op.New(read(ToolInspect, "Inspect evidence", inspectDoc),
 			func(ctx context.Context, c op.Call, in InspectIn) (InspectOut, error) {
 				return e.Inspect(ctx, in)
 			}),
-		op.New(read(ToolStatus, "Mooncite status", statusDoc), nil,
+		op.New(read(ToolStatus, "Mooncite status", statusDoc),
 			func(ctx context.Context, c op.Call, in StatusIn) (StatusOut, error) {
 				defer e.tell(c)()
 				return e.Status(ctx)

@@ -53,15 +53,13 @@ func when[In, Out any](allowed func() error, run func(context.Context, In) (Out,
 
 func ops(s *Store, allowed func() error) []op.Op {
 	return []op.Op{
-		op.New(op.Spec{Name: ToolRecall, Title: "Recall learned memory", Doc: recallDoc, ReadOnly: true, Idempotent: true}, nil,
+		op.New(op.Spec{Name: ToolRecall, Title: "Recall learned memory", Doc: recallDoc, ReadOnly: true, Idempotent: true},
 			when(allowed, s.Recall)),
-		op.New(op.Spec{Name: ToolInspect, Title: "Inspect learned memory", Doc: inspectDoc, ReadOnly: true, Idempotent: true}, nil,
+		op.New(op.Spec{Name: ToolInspect, Title: "Inspect learned memory", Doc: inspectDoc, ReadOnly: true, Idempotent: true},
 			when(allowed, s.Inspect)),
 		op.New(op.Spec{Name: ToolWrite, Title: "Write learned memory", Doc: writeDoc},
-			func(in WriteIn) []op.Effect { return []op.Effect{{Kind: op.Write, Target: "learned memory"}} },
 			when(allowed, s.Write)),
 		op.New(op.Spec{Name: ToolDelete, Title: "Delete learned memory", Doc: deleteDoc, Destructive: true},
-			func(in DeleteIn) []op.Effect { return []op.Effect{{Kind: op.Write, Target: "learned memory"}} },
 			when(allowed, s.Delete)),
 	}
 }

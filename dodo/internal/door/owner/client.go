@@ -112,14 +112,14 @@ func (l Live) Call(ctx context.Context, cmd string, args, into any) error {
 	defer dir.Close()
 	_, err = call(ctx, dir, filepath.Base(l.socket), cmd, args, into)
 	if gone(err) || refused(err) {
-		return fault.Wrap(contract.NotFound, errors.Join(ErrEnded, err), "the server ended meanwhile")
+		return fault.Wrap(contract.NotFound, errors.Join(ErrEnded, err), "the server ended meanwhile").WithHint("`dodo status` shows which servers run")
 	}
 	return err
 }
 
 // Stop asks a server to end, and waits until its socket is gone.
 func (l Live) Stop(ctx context.Context) error {
-	if err := l.Call(ctx, "stop", StopArgs{PID: l.PID, Epoch: l.Epoch}, nil); err != nil {
+	if err := l.Call(ctx, "stop", stopArgs{PID: l.PID, Epoch: l.Epoch}, nil); err != nil {
 		return err
 	}
 	for {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,6 +159,28 @@ func TestDiscoverMakesNothing(t *testing.T) {
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Error(err)
 	}
+}
+
+// TestLeftDescriptors: a descriptor whose socket never came goes at the next start, and one
+// whose socket may still come stays.
+func TestLeftDescriptors(t *testing.T) {
+	dir := place(t)
+	ipc := filepath.Join(dir, "ipc")
+	must(t, os.Mkdir(ipc, 0o700))
+	left, fresh := filepath.Join(ipc, "p-1111111111111111.sock.auth"), filepath.Join(ipc, "p-2222222222222222.sock.auth")
+	for _, path := range []string{left, fresh} {
+		must(t, os.WriteFile(path, []byte("{}"), 0o600))
+	}
+	hour := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(left, hour, hour))
+	serve(t, dir, nil)
+	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is left: %v", err)
+	}
+	if _, err := os.Lstat(fresh); err != nil {
+		t.Error(err)
+	}
+	the(t, dir)
 }
 
 // Where the paths of sockets would be too long, both ends find the same other place.

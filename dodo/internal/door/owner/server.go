@@ -28,7 +28,7 @@ const (
 	maxConnections = 64
 	idle           = 10 * time.Second // how long a message may take to come or go
 	retries        = 10               // of a start
-	staleTemp      = time.Minute      // age at which a socket without its name is what a crash left
+	staleTemp      = time.Minute      // age at which a socket without its name, or a descriptor without its socket, is what a crash left
 )
 
 // A Command is what the owner may ask of a running server. args is a JSON object.
@@ -175,17 +175,25 @@ func publish(path string, text []byte) error {
 	return err
 }
 
-// sweep removes sockets of servers that are gone. What cannot be removed hinders nobody.
+// sweep removes sockets and descriptors of servers that are gone. What cannot be removed hinders nobody.
 func sweep(dir *safefile.Root) {
 	list, _, err := dir.ReadDir(".")
 	if err != nil {
 		return
 	}
+	old := func(path string) bool {
+		st, err := os.Lstat(path)
+		return err == nil && time.Since(st.ModTime()) > staleTemp
+	}
 	for _, e := range list {
 		path := filepath.Join(dir.Path(), e.Name)
 		switch {
 		case strings.HasPrefix(e.Name, tempPrefix):
-			if st, err := os.Lstat(path); err == nil && time.Since(st.ModTime()) > staleTemp {
+			if old(path) {
+				_ = os.Remove(path)
+			}
+		case strings.HasSuffix(e.Name, authSuffix): // its socket comes right after it
+			if _, err := os.Lstat(strings.TrimSuffix(path, authSuffix)); gone(err) && old(path) {
 				_ = os.Remove(path)
 			}
 		case strings.HasSuffix(e.Name, socketSuffix):
@@ -391,8 +399,8 @@ func listening(dir *safefile.Root) map[process]bool {
 	return all
 }
 
-// StopArgs are those of the command stop. They name the server that was meant.
-type StopArgs struct {
+// stopArgs are those of the command stop. They name the server that was meant.
+type stopArgs struct {
 	PID   int    `json:"expectedPid"`
 	Epoch string `json:"expectedEpoch"`
 }
@@ -402,14 +410,14 @@ func (s *Server) run(ctx context.Context, q request) (result any, after func(), 
 	defer func() {
 		if p := recover(); p != nil {
 			s.o.Log.Error("a command of the owner panicked", "command", q.Cmd, "cause", p)
-			result, after, err = nil, nil, fault.New(contract.InternalError, "something went wrong inside the server")
+			result, after, err = nil, nil, fault.New(contract.InternalError, "something went wrong inside the server").WithHint("its log says more")
 		}
 	}()
 	switch q.Cmd {
 	case "status":
 		return s.o.Status(), nil, nil
 	case "stop":
-		var args StopArgs
+		var args stopArgs
 		if err := jsonv2.Unmarshal(q.Args, &args, jsonv2.RejectUnknownMembers(true)); err != nil {
 			return nil, nil, fault.Wrap(contract.InvalidInput, err, "stop needs the process and the epoch that are meant")
 		}

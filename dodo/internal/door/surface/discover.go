@@ -23,7 +23,7 @@ func unmarshal(object json.RawMessage, into any) error {
 type discoverIn struct {
 	Query     string `json:"query,omitempty" maxLength:"200" doc:"Words of what you want to do."`
 	Domain    string `json:"domain,omitempty" enum:"code|exec|git|desktop|media|browser|game|workflow|schedule|web" doc:"Only operations of this kind."`
-	Operation string `json:"operation,omitempty" maxLength:"64" doc:"The name of one operation: gives its arguments."`
+	Operation string `json:"operation,omitempty" maxLength:"64" doc:"The name of one operation whose arguments are wanted."`
 	Limit     int    `json:"limit" min:"1" max:"25" default:"8"`
 	Cursor    string `json:"cursor,omitempty" maxLength:"32" doc:"nextCursor of the answer before."`
 }
@@ -72,7 +72,7 @@ const shownDescription = 200
 func Discover(ops []contract.Op) contract.Op {
 	return contract.Read(contract.Def{
 		Name: "dodo_discover", Title: "Find an operation",
-		Doc: "Finds what the dodo_* gateway tools can do. Without arguments or with query it lists operations; " +
+		Doc: "Finds operations of the gateway tools (dodo_read, dodo_write, ...). Without arguments or with query it lists them; " +
 			"with operation it gives the JSON Schema of that operation's args and the shape of the call.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(_ context.Context, _ contract.Call, in discoverIn) (contract.Answer[discoverOut], error) {
@@ -131,7 +131,7 @@ func notes(o contract.Op) []string {
 func list(ops []contract.Op, in discoverIn) (contract.Answer[discoverOut], error) {
 	from, ok := parseCursor(in.Cursor)
 	if !ok {
-		return contract.Answer[discoverOut]{}, fault.New(contract.InvalidInput, "cursor is not one that dodo_discover gave")
+		return contract.Answer[discoverOut]{}, fault.New(contract.InvalidInput, "cursor is not one that dodo_discover gave").WithHint("leave cursor out to begin anew")
 	}
 	words := tokens(in.Query)
 	type hit struct {

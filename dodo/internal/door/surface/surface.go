@@ -236,7 +236,8 @@ func strict(object json.RawMessage, into any) error {
 		return nil
 	}
 	if err := unmarshal(object, into); err != nil {
-		return fault.Wrap(contract.InvalidInput, err, "a gateway takes workspaceId, workspaceEpoch, targetProjectId, operation (a text) and args (an object), and nothing else")
+		return fault.Wrap(contract.InvalidInput, err, "a gateway takes workspaceId, workspaceEpoch, targetProjectId, operation (a text) and args (an object), and nothing else").
+			WithHint("dodo_discover with operation shows how the call looks")
 	}
 	return nil
 }
@@ -252,7 +253,7 @@ type schema struct {
 
 // contextProperties are the schemas of the context's members.
 const (
-	targetProperty = `"targetProjectId":{"type":"string","description":"Id of another registered project to make the whole call in; see project_overview.","minLength":1,"maxLength":128}`
+	targetProperty = `"targetProjectId":{"type":"string","description":"Id of another project to make the whole call in; project_overview lists them.","minLength":1,"maxLength":128}`
 	bothProperties = `"workspaceId":{"type":"string","description":"From project_overview.","minLength":1,"maxLength":128},` +
 		`"workspaceEpoch":{"type":"string","description":"From project_overview.","minLength":1,"maxLength":128},`
 )
@@ -292,7 +293,7 @@ func gatewayInput(names []string) json.RawMessage {
 // gatewayOutput is the envelope with data of any form.
 func gatewayOutput() json.RawMessage {
 	type none struct{}
-	return op.New[none, contract.Envelope[map[string]any]](op.Spec{Name: "any", Title: "Any", Doc: "Any."}, nil, nil).OutputSchema()
+	return op.New[none, contract.Envelope[map[string]any]](op.Spec{Name: "any", Title: "Any", Doc: "Any."}, nil).OutputSchema()
 }
 
 func must(b json.RawMessage, err error) json.RawMessage {

@@ -57,7 +57,7 @@ func (s *Service) do(ctx context.Context, o *order) (*entry, []string, error) {
 	}
 	defer w.close()
 	if err := ctx.Err(); err != nil {
-		return nil, nil, fault.Wrap(contract.Conflict, err, "the call was cancelled before anything was changed")
+		return nil, nil, fault.Wrap(contract.Conflict, err, "the call was cancelled before anything was changed").WithHint("call again")
 	}
 	w.entry = &entry{Changeset: Changeset{
 		ID: contract.NewID(contract.PrefixChangeset, 0), PlanID: o.plan.ID, Kind: o.kind, Status: Committing, Principal: o.principal,
@@ -252,7 +252,10 @@ func (w *work) addReplace(j *job, f *File) error {
 		return err
 	}
 	if hash := contract.Hash(data); hash != j.before {
-		if int64(len(data)) > f.BytesBefore { // it was not read whole
+		switch {
+		case j.model.Info.Size > packMax:
+			hash = "" // it is not worth the time
+		case int64(len(data)) > f.BytesBefore: // it was not read whole
 			if hash, err = hashOf(j.model); err != nil {
 				return err
 			}
@@ -552,8 +555,11 @@ func (w *work) move(d *workspace.Dir, j *job) error {
 		return err
 	}
 	if err := d.Rename(j.at.Base(), dd, j.to.Base()); err != nil {
-		if notThere(err) {
+		switch now, gerr := glimpse(d, j.at.Base()); {
+		case notThere(err):
 			return stop(j.path, missingReason)
+		case errors.Is(err, contract.PathDenied) && gerr == nil && now.what != file:
+			return stop(j.path, deniedReason)
 		}
 		return taken(j.dest, err)
 	}
@@ -562,7 +568,7 @@ func (w *work) move(d *workspace.Dir, j *job) error {
 		err = &conflictError{[]conflict{{Path: j.path, Reason: changedReason, expected: j.before, actual: now.hash}}}
 	}
 	if err != nil {
-		return errors.Join(err, dd.Rename(j.to.Base(), d, j.at.Base()))
+		return errors.Join(err, dd.Return(j.to.Base(), d, j.at.Base()))
 	}
 	return nil
 }

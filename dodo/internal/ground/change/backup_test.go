@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,5 +130,39 @@ func TestLargeBackupsAreFiles(t *testing.T) {
 	must(t, w.svc.Prune(context.Background()))
 	if list, err := os.ReadDir(filepath.Join(w.dir, "backups")); err != nil || len(list) != 0 {
 		t.Errorf("%d files are left (%v)", len(list), err)
+	}
+}
+
+// TestBackupOfOtherBytesIsRefused: a backup that unpacks cleanly, to other bytes than its hash
+// says, is no backup, in a row and in a file.
+func TestBackupOfOtherBytesIsRefused(t *testing.T) {
+	for name, size := range map[string]int{"row": 1 << 10, "file": 2 << 20} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			mine, other := w.write("mine", lines(size, 1)), w.write("other", lines(size, 2))
+			id := w.call("write_file", obj{"path": "mine", "content": "new"}).str("changesetId")
+			w.call("write_file", obj{"path": "other", "content": "new"})
+			file := func(hash string) string {
+				return filepath.Join(w.dir, "backups", strings.TrimPrefix(hash, "sha256:")+".zst")
+			}
+			packed, err := os.ReadFile(file(other))
+			if inFile := err == nil; inFile != (name == "file") {
+				t.Fatalf("the backup is in a file: %v", inFile)
+			}
+			if name == "file" {
+				must(t, os.WriteFile(file(mine), packed, 0o600))
+			} else {
+				must(t, w.state.Write(context.Background(), func(ctx context.Context, c *sqlitedb.Conn) error {
+					_, err := c.Exec(ctx, "UPDATE backups SET content = (SELECT content FROM backups WHERE hash = ?) WHERE hash = ?", other, mine)
+					return err
+				}))
+			}
+			_, err = w.svc.Rollback(context.Background(), client, id)
+			f := refused(t, err, contract.Conflict)
+			if !strings.Contains(fmt.Sprint(f.Detail), "not kept any more") {
+				t.Errorf("the reason is %v", f.Detail)
+			}
+			w.holds("mine", "new")
+		})
 	}
 }

@@ -320,9 +320,15 @@ func TestRobbedThenDied(t *testing.T) {
 
 // TestResolveSavesWhatOnlyAStageHas: what a stage holds that nobody else has survives Resolve.
 func TestResolveSavesWhatOnlyAStageHas(t *testing.T) {
+	for _, name := range []string{"f", strings.Repeat("é", 127)} { // the other as long as names are
+		resolveSaves(t, name)
+	}
+}
+
+func resolveSaves(t *testing.T, f string) {
 	w := newWorld(t)
-	w.write("f", "old")
-	plan := w.plan([]obj{{"op": "delete", "path": "f"}})
+	w.write(f, "old")
+	plan := w.plan([]obj{{"op": "delete", "path": f}})
 	died, _ := w.attempt(plan, func(p string) error {
 		if p == "sync" {
 			panic(crash{})
@@ -335,9 +341,9 @@ func TestResolveSavesWhatOnlyAStageHas(t *testing.T) {
 	for name := range w.tree() {
 		must(t, os.WriteFile(w.path(name), []byte("only here"), 0o644)) // the stage
 	}
-	w.write("f", "made anew")
+	w.write(f, "made anew")
 	must(t, w.svc.Reconcile(context.Background()))
-	list, err := w.svc.Recoveries(context.Background())
+	list, err := change.Everywhere(context.Background(), w.state, "")
 	must(t, err)
 	if len(list) != 1 {
 		t.Fatalf("waiting: %v", list)
@@ -348,8 +354,162 @@ func TestResolveSavesWhatOnlyAStageHas(t *testing.T) {
 		t.Fatalf("saved %v", r.Saved)
 	}
 	w.holds(r.Saved[0], "only here")
-	w.holds("f", "made anew")
+	w.holds(f, "made anew")
 	w.clean()
+}
+
+// TestCreatedAlike: another program makes a file with the very bytes that ours would have. It is
+// theirs, and stays when the change is taken back.
+func TestCreatedAlike(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		w := newWorld(t)
+		w.write("a", "old")
+		plan := w.plan([]obj{{"op": "replace_file", "path": "a", "content": "new"}, {"op": "create", "path": "n", "content": "alike"}})
+		published := 0
+		died, err := w.attempt(plan, func(p string) error {
+			if p == "publish" {
+				if published++; published == 2 {
+					w.write("n", "alike")
+					if dies {
+						panic(crash{})
+					}
+				}
+			}
+			return nil
+		})
+		if died != dies {
+			t.Fatal(err)
+		}
+		if dies {
+			w.reopen()
+			must(t, w.svc.Reconcile(context.Background()))
+		} else {
+			refused(t, err, contract.FileChanged)
+		}
+		w.holds("a", "old")
+		w.holds("n", "alike")
+		w.svc.FailAt(nil)
+		w.call("write_file", obj{"path": "other", "content": "x"})
+		w.clean()
+	}
+}
+
+// TestRobbedThenDiedTakingBack: while a change is taken back another program writes to a file,
+// and the process dies before it looked at what it displaced. What the stage has is the other
+// program's, and nothing else has it.
+func TestRobbedThenDiedTakingBack(t *testing.T) {
+	for _, action := range []string{"create", "replace_file"} {
+		t.Run(action, func(t *testing.T) {
+			w := newWorld(t)
+			if action != "create" {
+				w.write("f", "old")
+			}
+			w.write("z", "old")
+			plan := w.plan([]obj{{"op": action, "path": "f", "content": "ours"}, {"op": "replace_file", "path": "z", "content": "new"}})
+			stage, published := "", 0
+			died, err := w.attempt(plan, func(p string) error {
+				switch p {
+				case "publish":
+					if published++; published == 2 {
+						return errInjected
+					}
+					for name, text := range w.tree() {
+						if strings.HasPrefix(name, ".dodo-") && text == "ours" {
+							stage = name
+						}
+					}
+				case "undo": // what is done there, after the other program
+					if action == "create" {
+						must(t, os.Remove(w.path("f")))
+					} else {
+						w.write("f", "old")
+					}
+					w.write(stage, "theirs")
+					panic(crash{})
+				}
+				return nil
+			})
+			if !died || stage == "" {
+				t.Fatal(stage, err)
+			}
+			w.reopen()
+			must(t, w.svc.Reconcile(context.Background()))
+			w.holds("z", "old")
+			if action == "create" {
+				w.holds("f", "theirs")
+				w.clean()
+				return
+			}
+			w.holds("f", "old")
+			list, err := change.Everywhere(context.Background(), w.state, "")
+			must(t, err)
+			if len(list) != 1 {
+				t.Fatalf("waiting: %v, files: %v", list, w.tree())
+			}
+			r, err := w.svc.Recover(context.Background(), list[0].ID, change.Resolve)
+			must(t, err)
+			if len(r.Saved) != 1 {
+				t.Fatalf("saved %v", r.Saved)
+			}
+			w.holds(r.Saved[0], "theirs")
+			w.clean()
+		})
+	}
+}
+
+// TestGrownLarge: another program makes a file so large that nobody can wait until it is read, at
+// every moment at which a change looks at it.
+func TestGrownLarge(t *testing.T) {
+	const large = 48 << 30 // without blocks: it takes no room, and half a minute to read
+	for _, when := range []string{"begin", "before", "swap", "undo"} {
+		t.Run(when, func(t *testing.T) {
+			w := newWorld(t)
+			w.write("a", "first")
+			w.write("f", "old")
+			plan := w.plan([]obj{{"op": "replace_file", "path": "f", "content": "ours"}, {"op": "replace_file", "path": "a", "content": "changed"}})
+			grow := func() {
+				if err := os.Truncate(w.path("f"), large); err != nil {
+					t.Skip("the file system has no such files") // tmpfs has
+				}
+			}
+			if when == "before" {
+				grow()
+			}
+			begun, swaps, published := time.Now(), 0, 0
+			_, err := w.attempt(plan, func(p string) error {
+				switch p {
+				case "lease":
+					return errInjected // this goroutine is the other program
+				case "swap":
+					if swaps++; swaps == 1 && when == p {
+						grow()
+					}
+				case "publish":
+					if published++; published == 2 && when == "undo" {
+						grow()
+						return errInjected
+					}
+				case "begin":
+					if when == p {
+						grow()
+					}
+				}
+				return nil
+			})
+			if took := time.Since(begun); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if when == "undo" {
+				refused(t, err, contract.PartialRecoveryRequired)
+			} else {
+				refused(t, err, contract.FileChanged)
+			}
+			w.holds("a", "first")
+			if in, err := os.Stat(w.path("f")); err != nil || in.Size() != large {
+				t.Errorf("%v, %v", in, err)
+			}
+		})
+	}
 }
 
 // TestWaitingEndsByItself: what was unclear because another program was in the middle of
@@ -390,7 +550,7 @@ func TestWaitingEndsByItself(t *testing.T) {
 			}
 			w.write("f", "in between") // with the stage as it is: unclear
 			must(t, w.svc.Reconcile(context.Background()))
-			list, err := w.svc.Recoveries(context.Background())
+			list, err := change.Everywhere(context.Background(), w.state, "")
 			must(t, err)
 			if len(list) != 1 {
 				t.Fatalf("waiting: %v", list)
@@ -404,10 +564,8 @@ func TestWaitingEndsByItself(t *testing.T) {
 			}
 			before := w.visible()
 			_, err = w.try("write_file", obj{"path": "other", "content": "x"})
-			got, ferr := w.svc.Changeset(context.Background(), list[0].ID)
-			must(t, ferr)
-			if got.Status != c.ends {
-				t.Errorf("it is %s (%v), want %s", got.Status, err, c.ends)
+			if got := w.status(list[0].ID); got != string(c.ends) {
+				t.Errorf("it is %s (%v), want %s", got, err, c.ends)
 			}
 			if c.ends == change.RecoveryRequired {
 				refused(t, err, contract.RecoveryRequired)

@@ -9,20 +9,7 @@ import (
 
 // History lists the newest changes of the workspace, at most limit.
 func (s *Service) History(ctx context.Context, limit int) ([]Changeset, error) {
-	return s.list(ctx, "workspace = ? ORDER BY seq DESC LIMIT ?", s.WorkspaceID, limit)
-}
-
-// Changeset returns one change of the workspace; an unknown id gives NOT_FOUND.
-func (s *Service) Changeset(ctx context.Context, id string) (Changeset, error) {
-	e, err := s.journal.find(ctx, id)
-	if err != nil {
-		return Changeset{}, err
-	}
-	return e.Changeset, nil
-}
-
-func (s *Service) list(ctx context.Context, where string, args ...any) ([]Changeset, error) {
-	entries, err := s.journal.entries(ctx, where, args...)
+	entries, err := s.journal.entries(ctx, "workspace = ? ORDER BY seq DESC LIMIT ?", s.WorkspaceID, limit)
 	list := make([]Changeset, len(entries))
 	for i, e := range entries {
 		list[i] = e.Changeset

@@ -118,13 +118,14 @@ func (j *journal) commit(ctx context.Context, e *entry) error {
 }
 
 // takenBack marks the changeset id as rolled back. One that had taken back another brings that
-// one into effect again, and so on down the chain.
+// one into effect again, and so on down the chain, as far as the history still reaches.
 func takenBack(ctx context.Context, c *sqlitedb.Conn, id string) error {
 	for status := RolledBack; id != ""; {
 		if err := setStatus(ctx, c, id, status, ""); err != nil {
 			return err
 		}
-		if _, err := c.Row(ctx, "SELECT coalesce(undoes, '') FROM changesets WHERE id = ?", []any{id}, &id); err != nil {
+		there, err := c.Row(ctx, "SELECT coalesce(undoes, '') FROM changesets WHERE id = ?", []any{id}, &id)
+		if err != nil || !there {
 			return err
 		}
 		if status == RolledBack {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"math"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/workspace"
@@ -19,8 +20,14 @@ func hashOf(f *workspace.File) (string, error) {
 	return contract.HashSum(h.Sum(nil)), nil
 }
 
+// anySize is for files that are only moved: they may be of any size.
+const anySize = math.MaxInt64
+
 // glimpse tells what is under a name in an open directory.
-func glimpse(d *workspace.Dir, name string) (seen, error) {
+func glimpse(d *workspace.Dir, name string) (seen, error) { return glimpseUpTo(d, name, anySize) }
+
+// glimpseUpTo is glimpse where a file of more than most bytes is not read.
+func glimpseUpTo(d *workspace.Dir, name string, most int64) (seen, error) {
 	in, err := d.Stat(name)
 	switch {
 	case notThere(err):
@@ -29,7 +36,7 @@ func glimpse(d *workspace.Dir, name string) (seen, error) {
 		return seen{}, err
 	case in.Type == safefile.Directory:
 		return seen{what: directory}, nil
-	case in.Type != safefile.Regular || in.Nlink != 1:
+	case in.Type != safefile.Regular || in.Nlink != 1 || in.Size > most:
 		return seen{what: other}, nil
 	}
 	f, err := d.Open(name)
@@ -49,6 +56,10 @@ func glimpse(d *workspace.Dir, name string) (seen, error) {
 // look finds what is there of a step.
 func (s *Service) look(st step) (sight, error) {
 	var v sight
+	most := int64(packMax) // what a change writes or keeps is not larger
+	if st.action == Move {
+		most = anySize
+	}
 	p, err := parse(st.path)
 	if err != nil {
 		return v, err
@@ -59,11 +70,11 @@ func (s *Service) look(st step) (sight, error) {
 	}
 	if d != nil {
 		defer d.Close()
-		if v.path, err = glimpse(d, p.Base()); err != nil {
+		if v.path, err = glimpseUpTo(d, p.Base(), most); err != nil {
 			return v, err
 		}
 		if st.stage != "" {
-			if v.stage, err = glimpse(d, st.stage); err != nil {
+			if v.stage, err = glimpseUpTo(d, st.stage, most); err != nil {
 				return v, err
 			}
 		}

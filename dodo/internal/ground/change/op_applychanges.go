@@ -10,7 +10,7 @@ import (
 type applyChangesIn struct {
 	PlanID         string `json:"planId" maxLength:"128"`
 	PlanHash       string `json:"planHash" maxLength:"128" doc:"As preview_changes or a dry run showed it."`
-	IdempotencyKey string `json:"idempotencyKey" minLength:"8" maxLength:"128" doc:"Yours for this one change: the same call with the same key is done once and answered again."`
+	IdempotencyKey string `json:"idempotencyKey" minLength:"8" maxLength:"128" doc:"A key of yours for this one change: the same call with the same key is done once and answered again."`
 }
 
 type applyChangesOut struct {
@@ -29,7 +29,7 @@ type appliedFile struct {
 
 func (s *Service) applyChanges() contract.Op {
 	d := mutate("apply_changes", "Apply a plan",
-		"Makes the change that preview_changes or a dry run planned: all of it, or nothing when a file was changed since. Can be taken back with rollback_changes.")
+		"Makes the change that preview_changes or a dry run planned, all of it, or nothing when a file was changed since. Can be taken back with rollback_changes.")
 	d.Idempotent = true
 	return contract.DoOnce(d, func(ctx context.Context, c contract.Call, in applyChangesIn) (contract.Act[applyChangesOut], error) {
 		var none contract.Act[applyChangesOut]

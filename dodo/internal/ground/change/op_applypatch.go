@@ -22,7 +22,7 @@ type applyPatchOut struct {
 
 type patchedFile struct {
 	Path      string  `json:"path"`
-	Action    Action  `json:"action" doc:"create, modify or delete"`
+	Action    Action  `json:"action" doc:"create, modify or delete."`
 	AfterHash *string `json:"afterHash" doc:"Null when the file is deleted."`
 	Diff      string  `json:"diff"`
 }

@@ -10,7 +10,7 @@ import (
 const historyPaths = 5
 
 type changeHistoryIn struct {
-	Limit int `json:"limit" min:"1" max:"100" default:"20" doc:"How many, the newest first."`
+	Limit int `json:"limit" min:"1" max:"100" default:"20" doc:"How many to list, the newest first."`
 }
 
 type changeHistoryOut struct {
@@ -19,13 +19,13 @@ type changeHistoryOut struct {
 
 type historyEntry struct {
 	ChangesetID string   `json:"changesetId"`
-	Kind        Kind     `json:"kind" doc:"apply or rollback"`
-	Status      Status   `json:"status" doc:"committing, committed, failed, rolled_back or recovery_required; only what is committed can be taken back"`
+	Kind        Kind     `json:"kind" doc:"apply or rollback."`
+	Status      Status   `json:"status" doc:"committing, committed, failed, rolled_back or recovery_required. Only what is committed can be taken back."`
 	Summary     string   `json:"summary"`
 	CreatedAt   string   `json:"createdAt"`
 	CommittedAt *string  `json:"committedAt"`
 	PlanID      string   `json:"planId"`
-	Paths       []string `json:"paths" doc:"The first of its paths."`
+	Paths       []string `json:"paths" doc:"Some of its paths."`
 	PathCount   int      `json:"pathCount"`
 }
 

@@ -20,7 +20,7 @@ type makeDirectoryOut struct {
 
 func (s *Service) makeDirectory() contract.Op {
 	d := mutate("make_directory", "Make a directory",
-		"Makes a directory and the missing ones above it. Not needed before write_file, which makes them itself. Can be taken back with rollback_changes.")
+		"Makes a directory and the missing ones above it. It is not needed before write_file, which makes them itself. Can be taken back with rollback_changes.")
 	d.Destructive, d.Idempotent = false, true
 	return contract.Do(d, func(ctx context.Context, c contract.Call, in makeDirectoryIn) (contract.Act[makeDirectoryOut], error) {
 		p, err := workspace.ParsePath(in.Path)

@@ -29,7 +29,7 @@ type previewChangesOut struct {
 	PlanHash         string      `json:"planHash"`
 	ExpiresAt        string      `json:"expiresAt"`
 	Summary          string      `json:"summary"`
-	Risk             string      `json:"risk" doc:"low, medium or high"`
+	Risk             string      `json:"risk" doc:"low, medium or high."`
 	RequiresApproval bool        `json:"requiresApproval" doc:"The owner will be asked when it is applied."`
 	Files            []shownFile `json:"files"`
 }
@@ -37,8 +37,8 @@ type previewChangesOut struct {
 func (s *Service) previewChanges() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "preview_changes", Title: "Plan changes", Gateway: gatewayName,
-		Doc: "Plans a change of several files and shows the differences; no file is touched. apply_changes makes the change, all of it or nothing, " +
-			"while the plan lasts and the files are as they were. Use it when a change is large or must be looked at first.",
+		Doc: "Plans a change of several files and shows the differences; no file is touched. apply_changes makes the change, all of it or " +
+			"nothing, while the plan lasts and the files are as they were. Use it when a change is large or is to be looked at first.",
 		Scope: contract.ScopeWrite, Class: contract.ClassPlan,
 	}, func(ctx context.Context, c contract.Call, in previewChangesIn) (a contract.Answer[previewChangesOut], err error) {
 		d := s.draft(c.Principal, "preview_changes")

@@ -25,10 +25,10 @@ type replaceInFilesIn struct {
 	Find           string   `json:"find" minLength:"1" maxLength:"16777216" doc:"The exact text; no pattern."`
 	Replace        string   `json:"replace" maxLength:"16777216"`
 	Paths          []string `json:"paths,omitempty" maxItems:"20" maxLength:"1024" doc:"Only in these files and directories."`
-	FileGlob       string   `json:"fileGlob,omitempty" minLength:"1" maxLength:"256" doc:"Only in files with such a name, as *.go."`
-	IncludeIgnored bool     `json:"includeIgnored" default:"false" doc:"Also in files that the ignore rules leave out."`
-	MaxFiles       int      `json:"maxFiles" min:"1" max:"50" default:"50" doc:"With more files than this nothing is done."`
-	DryRun         bool     `json:"dryRun" default:"true" doc:"Only plan it and show the differences; apply_changes applies the plan. Set it to false to write at once."`
+	FileGlob       string   `json:"fileGlob,omitempty" minLength:"1" maxLength:"256" doc:"Only files whose name (pattern without /) or path matches, such as *.go or src/**/*.{ts,tsx}."`
+	IncludeIgnored bool     `json:"includeIgnored" default:"false" doc:"Also in what ignore files and the usual build folders leave out, such as node_modules."`
+	MaxFiles       int      `json:"maxFiles" min:"1" max:"50" default:"50" doc:"When more files have the text, nothing is done."`
+	DryRun         bool     `json:"dryRun" default:"true" doc:"Only plan it and show the differences; apply_changes applies the plan. False writes at once."`
 }
 
 type replaceInFilesOut struct {

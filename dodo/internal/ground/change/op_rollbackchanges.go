@@ -8,8 +8,8 @@ import (
 )
 
 type rollbackChangesIn struct {
-	ChangesetID    string `json:"changesetId" maxLength:"128" doc:"As the change answered, or change_history lists it."`
-	IdempotencyKey string `json:"idempotencyKey" minLength:"8" maxLength:"128" doc:"Yours for this one rollback: the same call with the same key is done once and answered again."`
+	ChangesetID    string `json:"changesetId" maxLength:"128" doc:"As the change answered or change_history lists it."`
+	IdempotencyKey string `json:"idempotencyKey" minLength:"8" maxLength:"128" doc:"A key of yours for this one rollback: the same call with the same key is done once and answered again."`
 }
 
 type rollbackChangesOut struct {
@@ -20,8 +20,8 @@ type rollbackChangesOut struct {
 
 func (s *Service) rollbackChanges() contract.Op {
 	d := mutate("rollback_changes", "Take a change back",
-		"Takes one of your changes back: every file it wrote becomes what it was before, with its permissions, and nothing else is touched. If any of them was changed since, "+
-			"nothing is done and the answer names them. The rollback is a change of its own in the history and can be taken back itself.")
+		"Takes one of your changes back: every file it wrote becomes what it was before, with its permissions, and nothing else is touched. When one of them was changed since, "+
+			"nothing is done and the answer names it. The rollback is a change of its own and can be taken back too.")
 	d.Idempotent = true
 	return contract.DoOnce(d, func(ctx context.Context, c contract.Call, in rollbackChangesIn) (contract.Act[rollbackChangesOut], error) {
 		o, err := s.undoOrder(ctx, c.Principal, in.ChangesetID)

@@ -1,6 +1,7 @@
 package change_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -412,6 +413,31 @@ func TestPlansEnd(t *testing.T) {
 	_, err = w.try("apply_changes", plan)
 	refused(t, err, contract.NotFound)
 	w.call("apply_changes", plan2)
+}
+
+// TestPlanOfOtherBytesIsRefused: contents of a plan that unpack cleanly, to other bytes than the
+// owner and the caller were shown, are not applied.
+func TestPlanOfOtherBytesIsRefused(t *testing.T) {
+	w := newWorld(t)
+	var plans []obj
+	for _, text := range []string{"shown ", "other "} {
+		d := w.call("preview_changes", obj{"operations": []obj{{"op": "create", "path": "f", "content": strings.Repeat(text, 1000)}}})
+		plans = append(plans, obj{"planId": d.str("planId"), "planHash": d.str("planHash"), "idempotencyKey": "12345678"})
+	}
+	file := func(i int) string { return w.dir + "/plans/" + plans[i]["planId"].(string) + ".zst" }
+	mine, err := os.ReadFile(file(0))
+	must(t, err)
+	other, err := os.ReadFile(file(1))
+	must(t, err)
+	if len(mine) != len(other) || bytes.Equal(mine, other) {
+		t.Fatalf("%d and %d bytes: the one does not unpack in the place of the other", len(mine), len(other))
+	}
+	must(t, os.WriteFile(file(0), other, 0o600))
+	_, err = w.try("apply_changes", plans[0])
+	refused(t, err, contract.PlanExpired)
+	w.absent("f")
+	w.call("apply_changes", plans[1]) // the same bytes are good where they belong
+	w.holds("f", strings.Repeat("other ", 1000))
 }
 
 func TestPreviewRefuses(t *testing.T) {

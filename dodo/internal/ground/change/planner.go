@@ -99,7 +99,7 @@ func (d *drafter) editing() edit.Options {
 func (d *drafter) path(s string) (workspace.Path, error) {
 	p, err := workspace.ParsePath(s)
 	if err == nil && !utf8.ValidString(s) {
-		err = fault.New(contract.PathDenied, "the path is not valid UTF-8")
+		err = fault.New(contract.PathDenied, "the path is not valid UTF-8").WithHint("give it as list_files shows it; a name that is no UTF-8 is left to the owner")
 	}
 	return p, err
 }

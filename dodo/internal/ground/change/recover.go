@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"syscall"
 
 	"localmcp/dodo/internal/contract"
@@ -97,22 +98,11 @@ func (s *Service) reconcile(ctx context.Context, e *entry) error {
 
 // reconsider ends a change that waits for the owner when meanwhile there is nothing to decide:
 // what made it unclear may have been another program in the middle of saving a file. It ends only
-// what is whole, or has no effect and keeps no bytes that nothing else has; everything else stays
-// as the owner was told.
+// what is whole or has no effect; everything else stays as the owner was told.
 func (s *Service) reconsider(ctx context.Context, e *entry) error {
-	all := make([]standing, len(e.steps))
-	for i, st := range e.steps {
-		v, err := s.look(st)
-		if err != nil {
-			return nil // as unclear as it was
-		}
-		all[i] = st.standing(v)
-		if st.action == RemoveDir {
-			all[i] = after
-		}
-		if st.alone(v) {
-			return nil
-		}
+	all, err := s.standings(e)
+	if err != nil {
+		return nil // as unclear as it was
 	}
 	if judge(all) == complete {
 		return s.reconcile(ctx, e)
@@ -162,12 +152,22 @@ func (s *Service) standings(e *entry) ([]standing, error) {
 			continue
 		}
 		v, err := s.look(st)
-		if err != nil {
+		switch {
+		case err == nil:
+			all[i] = st.standing(v)
+		case s.shut(err):
+			all[i] = unclear
+		default:
 			return nil, err
 		}
-		all[i] = st.standing(v)
 	}
 	return all, nil
+}
+
+// shut reports whether a look failed because file tools may not reach a path of the workspace
+// now: a directory became a link, say. That may last, so it must not keep a change from its end.
+func (s *Service) shut(err error) bool {
+	return (errors.Is(err, contract.PathDenied) || errors.Is(err, contract.SecretPathDenied)) && s.Tree.Check() == nil
 }
 
 // takeBack undoes what was done of a change, the last first, and returns what it could not.
@@ -227,6 +227,9 @@ func (s *Service) undo(ctx context.Context, st step, how standing) error {
 	name := p.Base()
 	switch st.action {
 	case Create:
+		if how == robbed {
+			return taken(st.path, d.Restore(st.stage, name))
+		}
 		return s.uncreate(d, st, name)
 	case Modify:
 		return s.unmodify(ctx, d, st, name, how)
@@ -263,7 +266,7 @@ func (s *Service) unmodify(ctx context.Context, d *workspace.Dir, st step, name 
 		return err
 	}
 	defer f.Close()
-	waits, err := glimpse(d, st.stage)
+	waits, err := glimpseUpTo(d, st.stage, packMax)
 	if err != nil {
 		return err
 	}
@@ -286,7 +289,7 @@ func (s *Service) unmodify(ctx context.Context, d *workspace.Dir, st step, name 
 }
 
 func (s *Service) undelete(ctx context.Context, d *workspace.Dir, st step, name string) error {
-	waits, err := glimpse(d, st.stage)
+	waits, err := glimpseUpTo(d, st.stage, packMax)
 	if err != nil {
 		return err
 	}
@@ -325,7 +328,7 @@ func (s *Service) unmove(d *workspace.Dir, st step, name string) error {
 	return taken(st.path, dd.Rename(dest.Base(), d, name))
 }
 
-// eachDir calls f once for every directory that a change has a step in.
+// eachDir calls f once for every directory that a change has a step in, also where one fails.
 func (s *Service) eachDir(e *entry, f func(*workspace.Dir) error) error {
 	seen := map[string]bool{}
 	visit := func(path string) error {
@@ -341,12 +344,11 @@ func (s *Service) eachDir(e *entry, f func(*workspace.Dir) error) error {
 		defer d.Close()
 		return f(d)
 	}
+	var errs []error
 	for _, st := range e.steps {
-		if err := errors.Join(visit(st.path), visit(st.dest)); err != nil {
-			return err
-		}
+		errs = append(errs, visit(st.path), visit(st.dest))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (s *Service) flush(e *entry) error { return s.eachDir(e, (*workspace.Dir).Sync) }
@@ -406,11 +408,6 @@ type Recovered struct {
 	Saved []string
 }
 
-// Recoveries lists the changes that wait for the owner.
-func (s *Service) Recoveries(ctx context.Context) ([]Changeset, error) {
-	return s.list(ctx, "workspace = ? AND status = 'recovery_required' ORDER BY seq", s.WorkspaceID)
-}
-
 // Recover ends a change that waits for the owner. Forward and Back first look at every file
 // of it: one that is neither as before nor as after gives CONFLICT, and nothing is touched.
 func (s *Service) Recover(ctx context.Context, id string, way Way) (Recovered, error) {
@@ -445,7 +442,7 @@ func (s *Service) Recover(ctx context.Context, id string, way Way) (Recovered, e
 	case Resolve:
 		saved, err = s.resolve(ctx, e)
 	default:
-		err = fault.New(contract.InvalidInput, "a change is recovered forward, back or resolved")
+		err = fault.New(contract.InvalidInput, "a change is recovered forward, back or resolved").WithHint("give one of the three")
 	}
 	return Recovered{Changeset: e.Changeset, Saved: saved}, plainRecovery(err)
 }
@@ -560,7 +557,7 @@ func (s *Service) redo(st step, content []byte) error {
 			return err
 		}
 	case Create, Modify:
-		waits, err := glimpse(d, st.stage)
+		waits, err := glimpseUpTo(d, st.stage, packMax)
 		if err != nil {
 			return err
 		}
@@ -573,17 +570,39 @@ func (s *Service) redo(st step, content []byte) error {
 	return w.publish(j)
 }
 
-// resolve leaves the files as they are. What only a stage holds gets a name that can be seen.
+// savedMark stands between the name of a file and the id of a change in the name of what was
+// saved from it; nameBytes is how long names are at most.
+const (
+	savedMark = ".saved-"
+	nameBytes = 255
+)
+
+// savedName is the name that what a stage holds of a file gets.
+func savedName(name, id string) string {
+	most := nameBytes - len(savedMark) - len(id)
+	if len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "")
+	}
+	return name + savedMark + id
+}
+
+// resolve leaves the files as they are. What only a stage holds gets a name that can be seen;
+// where it cannot be looked at, stages stay for ever.
 func (s *Service) resolve(ctx context.Context, e *entry) (saved []string, err error) {
+	passed := false
 	for _, st := range e.steps {
 		if st.stage == "" {
 			continue
 		}
 		v, err := s.look(st)
+		if s.shut(err) {
+			passed = true
+			continue
+		}
 		if err != nil {
 			return saved, err
 		}
-		if !st.alone(v) {
+		if v.stage.what == nothing || v.stage.is(st.before) || v.stage.is(st.after) {
 			continue
 		}
 		p, err := parse(st.path)
@@ -594,7 +613,7 @@ func (s *Service) resolve(ctx context.Context, e *entry) (saved []string, err er
 		if err != nil {
 			return saved, err
 		}
-		name := p.Base() + ".saved-" + e.ID
+		name := savedName(p.Base(), e.ID)
 		err = d.Restore(st.stage, name)
 		d.Close()
 		if err != nil {
@@ -602,5 +621,6 @@ func (s *Service) resolve(ctx context.Context, e *entry) (saved []string, err er
 		}
 		saved = append(saved, p.Parent().Join(name).String())
 	}
-	return saved, s.journal.end(ctx, e, Failed, contract.RecoveryRequired, s.sweepStages(e) == nil)
+	swept := s.sweepStages(e) == nil
+	return saved, s.journal.end(ctx, e, Failed, contract.RecoveryRequired, swept || passed)
 }

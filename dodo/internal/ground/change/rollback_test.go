@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/change"
 )
 
 func (w *world) undo(who contract.Principal, id string) (string, error) {
@@ -17,9 +20,12 @@ func (w *world) undo(who contract.Principal, id string) (string, error) {
 
 func (w *world) status(id string) string {
 	w.t.Helper()
-	c, err := w.svc.Changeset(context.Background(), id)
+	list, err := change.Everywhere(context.Background(), w.state, id)
 	must(w.t, err)
-	return string(c.Status)
+	if len(list) != 1 {
+		w.t.Fatalf("%d changes have the id %s", len(list), id)
+	}
+	return string(list[0].Status)
 }
 
 func TestRollbackCanBeRolledBack(t *testing.T) {
@@ -51,6 +57,52 @@ func TestRollbackCanBeRolledBack(t *testing.T) {
 	must(t, err)
 	same(t, before, w.tree())
 	w.clean()
+}
+
+// TestRollbackBeyondTheHistory: what a rollback took back is forgotten when the rollback itself
+// is taken back.
+func TestRollbackBeyondTheHistory(t *testing.T) {
+	w := newWorld(t)
+	const day = 24 * time.Hour
+	id := w.call("write_file", obj{"path": "f", "content": "x"}).str("changesetId")
+	w.clock.Store(int64(29 * day))
+	r, err := w.undo(client, id)
+	must(t, err)
+	w.clock.Store(int64(31 * day))
+	must(t, w.svc.Reconcile(context.Background()))
+	w.call("write_file", obj{"path": "other", "content": "x"})
+	must(t, w.svc.Prune(context.Background()))
+	if list, err := change.Everywhere(context.Background(), w.state, id); err != nil || len(list) != 0 {
+		t.Fatalf("still in the history: %v, %v", list, err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.svc.Rollback(context.Background(), client, r)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		must(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+	w.holds("f", "x")
+	if w.status(r) != "rolled_back" {
+		t.Errorf("status %s", w.status(r))
+	}
+	w.clean()
+}
+
+// TestRollbackUnderSmallerLimits: what was written under larger limits is taken back all the same.
+func TestRollbackUnderSmallerLimits(t *testing.T) {
+	w := newWorld(t)
+	w.write("f", "old")
+	id := w.call("write_file", obj{"path": "f", "content": strings.Repeat("new", 10000)}).str("changesetId")
+	w.lim.ReadFileBytes = 16 << 10
+	w.reopen()
+	_, err := w.undo(client, id)
+	must(t, err)
+	w.holds("f", "old")
 }
 
 func TestRollbackOfOthers(t *testing.T) {

@@ -1,10 +1,10 @@
 package change
 
 import (
-	"encoding/json"
 	"strings"
 
 	"localmcp/dodo/internal/ground/edit"
+	"localmcp/internal/op"
 )
 
 // diffBytes bounds the differences of one answer together, as they stand in JSON. One alone
@@ -15,7 +15,7 @@ const diffBytes = 32 << 10
 type shownFile struct {
 	Path          string  `json:"path"`
 	DestPath      string  `json:"destPath,omitempty"`
-	Action        Action  `json:"action" doc:"create, modify, delete, move or make_directory"`
+	Action        Action  `json:"action" doc:"create, modify, delete, move or make_directory."`
 	BeforeHash    *string `json:"beforeHash" doc:"Hash of what is there; null when there is nothing."`
 	AfterHash     *string `json:"afterHash" doc:"Hash of what will be there; null when there will be nothing."`
 	Diff          string  `json:"diff" doc:"The difference as a unified diff; empty when it is left out."`
@@ -73,11 +73,11 @@ func diff(f File, most int, room *int) (text string, cut bool) {
 		return "", true
 	}
 	text, cut = edit.Diff(f.Path, before, after, most)
-	for text != "" && encoded(text) > *room {
+	for text != "" && op.EncodedLen(text) > *room {
 		end := strings.LastIndexByte(text[:max(0, len(text)*3/4)], '\n') + 1
 		text, cut = text[:end], true
 	}
-	*room -= encoded(text)
+	*room -= op.EncodedLen(text)
 	return text, cut
 }
 
@@ -87,15 +87,6 @@ func filled(b []byte) []byte {
 		return []byte{}
 	}
 	return b
-}
-
-// encoded is how much a text takes in JSON.
-func encoded(text string) int {
-	b, err := json.Marshal(text)
-	if err != nil {
-		return len(text)
-	}
-	return len(b)
 }
 
 func ptr(s string) *string {

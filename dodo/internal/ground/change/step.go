@@ -77,15 +77,19 @@ func (s step) standing(v sight) standing {
 	return s.made(v)
 }
 
-// created: the stage takes the path's name, so a stage that is there was not published.
+// created: the stage takes the path's name, so new bytes in it were not published. What else
+// is in it was taken from the path when the step was to be undone, and is another program's.
 func (s step) created(v sight) standing {
+	staged := v.stage.is(s.after)
 	switch {
-	case v.path.what == nothing:
+	case v.path.what == nothing && (staged || v.stage.what == nothing):
 		return before
-	case v.path.is(s.after):
+	case v.path.what == nothing:
+		return robbed
+	case staged:
+		return foreign // the very same bytes, too
+	case v.path.is(s.after) && v.stage.what == nothing:
 		return after
-	case v.stage.what != nothing:
-		return foreign
 	}
 	return unclear // published and then changed, or another's before the stage was written
 }
@@ -93,6 +97,8 @@ func (s step) created(v sight) standing {
 // modified: the stage holds the new bytes until the names are swapped, and then the old.
 func (s step) modified(v sight) standing {
 	switch {
+	case v.path.is(s.before) && v.stage.what != nothing && !v.stage.is(s.before) && !v.stage.is(s.after):
+		return unclear // the stage has what another program wrote, and nothing else does
 	case v.path.is(s.before):
 		return before
 	case v.path.is(s.after) && (v.stage.is(s.before) || v.stage.what == nothing):
@@ -148,11 +154,6 @@ func (s step) made(v sight) standing {
 		return after
 	}
 	return foreign
-}
-
-// alone reports whether the stage holds bytes that neither the plan nor a backup has.
-func (s step) alone(v sight) bool {
-	return v.stage.what != nothing && !v.stage.is(s.before) && !v.stage.is(s.after)
 }
 
 func (s seen) is(hash string) bool { return s.what == file && s.hash == hash }

@@ -20,9 +20,9 @@ func TestStanding(t *testing.T) {
 	names := map[standing]string{unclear: "unclear", before: "before", after: "after", robbed: "robbed", foreign: "foreign"}
 	for action, table := range map[Action]string{
 		// path, stage: standing
-		Create: `- -: before, - new: before, - ?: before, new -: after, new new: after,
-			? new: foreign, ? -: unclear, d new: foreign, d -: unclear`,
-		Modify: `old -: before, old new: before, old ?: before, new old: after, new -: after, new new: foreign, new ?: robbed,
+		Create: `- -: before, - new: before, - ?: robbed, - d: robbed, new -: after, new new: foreign, new ?: unclear,
+			? new: foreign, ? -: unclear, ? ?: unclear, d new: foreign, d -: unclear`,
+		Modify: `old -: before, old new: before, old old: before, old ?: unclear, old d: unclear, new old: after, new -: after, new new: foreign, new ?: robbed,
 			? new: foreign, ? -: foreign, - new: foreign, - -: foreign, ? old: unclear, ? ?: unclear, - old: unclear, d old: unclear`,
 		Delete: `old -: before, - old: after, - ?: robbed, - -: foreign, ? -: foreign, d -: foreign,
 			? old: unclear, old old: unclear, ? ?: unclear`,

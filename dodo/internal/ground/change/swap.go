@@ -6,7 +6,6 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/workspace"
-	"localmcp/internal/fault"
 )
 
 // writerWait is how long a program that has a file open for writing may take to end: most only
@@ -49,12 +48,23 @@ func unchanged(d *workspace.Dir, st step, name string, f *workspace.File) error 
 	return nil
 }
 
-// goneIs says of a name that is not there any more that it is a conflict.
-func goneIs(st step, err error) error {
-	if notThere(err) {
-		return stop(st.path, missingReason)
+// take puts the file f into the stage by swap, while others are held back until done. done is
+// never nil.
+func (s *Service) take(d *workspace.Dir, st step, name string, f *workspace.File, swap func() error) (held bool, done func(), err error) {
+	held, done, err = s.hold(f, st.path)
+	if err == nil {
+		err = unchanged(d, st, name, f)
 	}
-	return err
+	if err == nil {
+		err = s.at("swap")
+	}
+	if err == nil {
+		err = swap()
+	}
+	if notThere(err) {
+		err = stop(st.path, missingReason)
+	}
+	return held, done, err
 }
 
 // displaced judges what a swap or a withdrawal put into the stage: it must be what was looked
@@ -62,13 +72,15 @@ func goneIs(st step, err error) error {
 func displaced(d *workspace.Dir, st step, f *workspace.File, held bool) error {
 	out, err := d.Open(st.stage)
 	if err != nil {
-		var known *fault.Error
-		if errors.As(err, &known) && known.Code == contract.PathDenied {
+		if errors.Is(err, contract.PathDenied) {
 			return stop(st.path, deniedReason)
 		}
 		return err
 	}
 	defer out.Close()
+	if out.Info.Size != f.Info.Size { // however large it is now
+		return stop(st.path, changedReason)
+	}
 	hash, err := hashOf(out)
 	switch {
 	case err != nil:
@@ -86,19 +98,10 @@ func displaced(d *workspace.Dir, st step, f *workspace.File, held bool) error {
 // replace swaps the stage with the file f, and looks at what came out. What should not have
 // gone goes back.
 func (s *Service) replace(d *workspace.Dir, st step, name string, f *workspace.File) error {
-	held, done, err := s.hold(f, st.path)
+	held, done, err := s.take(d, st, name, f, func() error { return d.Exchange(st.stage, name) })
 	defer done()
-	if err == nil {
-		err = unchanged(d, st, name, f)
-	}
-	if err == nil {
-		err = s.at("swap")
-	}
-	if err == nil {
-		err = d.Exchange(st.stage, name)
-	}
 	if err != nil {
-		return goneIs(st, err)
+		return err
 	}
 	why := s.at("swapped")
 	if why == nil {
@@ -138,19 +141,10 @@ func (s *Service) ours(d *workspace.Dir, st step) bool {
 
 // remove takes the name of the file f away and looks at what it was.
 func (s *Service) remove(d *workspace.Dir, st step, name string, f *workspace.File) error {
-	held, done, err := s.hold(f, st.path)
+	held, done, err := s.take(d, st, name, f, func() error { return d.Withdraw(name, st.stage) })
 	defer done()
-	if err == nil {
-		err = unchanged(d, st, name, f)
-	}
-	if err == nil {
-		err = s.at("swap")
-	}
-	if err == nil {
-		err = d.Withdraw(name, st.stage)
-	}
 	if err != nil {
-		return goneIs(st, err)
+		return err
 	}
 	if why := displaced(d, st, f, held); why != nil {
 		return errors.Join(why, d.Restore(st.stage, name))

@@ -130,7 +130,7 @@ func newAttempt(raw []byte, e Edit) (*attempt, error) {
 	case len(find) == 0:
 		return a, fault.New(contract.InvalidInput, "the text to find is empty").WithHint("give the exact text that is to be replaced; write_file makes a new file")
 	case !utf8.Valid(find) || !utf8.Valid(replace):
-		return a, fault.New(contract.InvalidInput, "the texts of an edit must be valid UTF-8")
+		return a, fault.New(contract.InvalidInput, "the texts of an edit must be valid UTF-8").WithHint("give them as plain text")
 	}
 	a.finder = newFinder(find)
 	if bytes.IndexByte(find, '\r') >= 0 {
@@ -156,6 +156,14 @@ func (a *attempt) replace(f form, size *int64, limit int64) ([]byte, error) {
 	cr := int64(f.size([]byte{'\r'}))
 	find := int64(f.size(a.finder.find))
 	length := int64(len(a.raw))
+	refuse := func(bytes int64) error {
+		return fault.New(contract.FileTooLarge, "the file would become larger than the limit").
+			WithHint("write less, or ask the owner about the limit readFileBytes").With("limit", limit).With("bytes", bytes)
+	}
+	// Line breaks are looked at one by one at every place: first what there will be without them.
+	if least := *size + int64(a.count)*(perPlace-find) - int64(len(a.seen.crs))*cr; least > limit {
+		return nil, refuse(least)
+	}
 	a.each(func(start, end int, crs []bool) {
 		for _, c := range crs {
 			if c {
@@ -168,8 +176,7 @@ func (a *attempt) replace(f form, size *int64, limit int64) ([]byte, error) {
 		length += int64(len(a.layout.replace) - (end - start))
 	})
 	if *size+grown > limit {
-		return nil, fault.New(contract.FileTooLarge, "the file would become larger than the limit").
-			WithHint("write less, or ask the owner about the limit readFileBytes").With("limit", limit).With("bytes", *size+grown)
+		return nil, refuse(*size + grown)
 	}
 	*size += grown
 	out := make([]byte, 0, length)

@@ -1,9 +1,12 @@
 package edit_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/edit"
 )
 
@@ -55,5 +58,19 @@ func TestApply(t *testing.T) {
 				t.Errorf("the input was changed")
 			}
 		})
+	}
+}
+
+// TestTooLargeAtOnce: many places and a replacement of many lines are refused before the product
+// of both is gone through.
+func TestTooLargeAtOnce(t *testing.T) {
+	file := []byte(strings.Repeat("a", 100_000) + "\r\n")
+	begun := time.Now()
+	_, err := edit.Apply(file, []edit.Edit{{Find: "a", Replace: strings.Repeat("\n", 200_000), ReplaceAll: true}}, edit.Options{MaxBytes: 8 << 20})
+	if !errors.Is(err, contract.FileTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

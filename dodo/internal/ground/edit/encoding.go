@@ -60,14 +60,14 @@ func decode(file []byte, name string) (text []byte, f form, err error) {
 	if f.order != nil {
 		ok := false
 		if text, ok = fromUTF16(text, f.order); !ok {
-			return nil, form{}, fault.New(contract.UnsupportedEncoding, "the file is not valid UTF-16")
+			return nil, form{}, fault.New(contract.UnsupportedEncoding, "the file is not valid UTF-16").WithHint("only UTF-8 and UTF-16 files are edited")
 		}
 	} else if !utf8.Valid(text) {
 		return nil, form{}, fault.New(contract.UnsupportedEncoding, "the file is binary or not valid UTF-8").
 			WithHint("only UTF-8 and UTF-16 files are edited; read_files can show text of other encodings")
 	}
 	if bytes.IndexByte(text[:min(len(text), binaryHead)], 0) >= 0 {
-		return nil, form{}, fault.New(contract.UnsupportedEncoding, "the file is binary")
+		return nil, form{}, fault.New(contract.UnsupportedEncoding, "the file is binary").WithHint("only UTF-8 and UTF-16 files are edited")
 	}
 	return text, f, nil
 }

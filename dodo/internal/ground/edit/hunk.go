@@ -22,7 +22,8 @@ var bomText = []byte("\ufeff")
 func (f *FilePatch) Apply(before []byte, o Options) (after []byte, notes []string, err error) {
 	if f.Action == Create {
 		if before != nil {
-			return nil, nil, fault.New(contract.Conflict, "the patch creates a file that is there already").With("path", f.Path)
+			return nil, nil, fault.New(contract.Conflict, "the patch creates a file that is there already").
+				WithHint("read the file, then patch what is there").With("path", f.Path)
 		}
 		after, err = f.create(o)
 		return after, nil, err

@@ -65,7 +65,7 @@ func ParsePatch(patch []byte) ([]FilePatch, error) {
 		return nil, fault.New(contract.ResourceLimit, "the patch has more than %d lines", maxPatchLines).WithHint("send it in parts")
 	}
 	if !utf8.Valid(patch) {
-		return nil, fault.New(contract.InvalidInput, "the patch is not valid UTF-8")
+		return nil, fault.New(contract.InvalidInput, "the patch is not valid UTF-8").WithHint("for files in another encoding use edit_file")
 	}
 	patch = bytes.TrimPrefix(patch, bomText)
 	p := &parser{lines: bytes.Split(patch, []byte{'\n'})}

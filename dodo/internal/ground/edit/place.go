@@ -67,7 +67,8 @@ func (f *FilePatch) place(t *target) ([]placed, []string, error) {
 			continue
 		}
 		if moved++; moved > maxMoved {
-			return nil, nil, fault.New(contract.ResourceLimit, "more than %d hunks of one file are not at the lines that they say", maxMoved).With("path", f.Path)
+			return nil, nil, fault.New(contract.ResourceLimit, "more than %d hunks of one file are not at the lines that they say", maxMoved).
+				WithHint("read the file and make the patch for what is there").With("path", f.Path)
 		}
 		places := p.search(t)
 		switch len(places) {

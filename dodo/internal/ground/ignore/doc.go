@@ -1,7 +1,7 @@
 // Package ignore reads git ignore rules and path globs, and tells which paths they match.
 //
-// What it is: [Rules] are the lines of one file such as .gitignore, [Stack] is several of
-// them, nearest last, and [Glob] is a pattern a caller wants files by.
+// What it is: [Rules] are the lines of one file such as .gitignore, and [Glob] is a
+// pattern a caller wants files by.
 //
 // What one may rely on: rules mean what git means by them (gitignore(5), and where that
 // page is silent, what git check-ignore does): the last rule that matches wins, a rule

@@ -103,13 +103,13 @@ func (r *repository) compare(t testing.TB, files map[string]string, paths []stri
 	}
 	want := r.ignored(t, names)
 	for i, p := range paths {
-		stack := ignore.Stack{rules[""]}
+		all := stack{rules[""]}
 		for j := range len(names[i]) {
 			if names[i][j] == '/' {
-				stack = append(stack, rules[names[i][:j]])
+				all = append(all, rules[names[i][:j]])
 			}
 		}
-		if got := stack.Ignored(names[i], strings.HasSuffix(p, "/")); got != want[names[i]] {
+		if got := all.ignored(names[i], strings.HasSuffix(p, "/")); got != want[names[i]] {
 			t.Errorf("path %q: ignored is %v, git says %v; rules %q", p, got, want[names[i]], files)
 		}
 	}

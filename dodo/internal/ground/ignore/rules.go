@@ -125,8 +125,8 @@ func parseRule(s string, fold bool) (rule, bool) {
 	return u, true
 }
 
-// Match applies the rules to one path, without those about the directories above it
-// ([Stack.Ignored] does both). decided tells that a rule matched; the last one that does says
+// Match applies the rules to one path, not to the directories above it: nothing takes a file out
+// of an ignored directory, which is for the caller to see to. decided tells that a rule matched; the last one that does says
 // whether the path is ignored.
 func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 	if r == nil || len(r.list) == 0 || !strings.HasPrefix(path, r.base) {
@@ -172,34 +172,4 @@ func (u *rule) match(s string) bool {
 	}
 	rest, ok := strings.CutPrefix(s, u.text)
 	return ok && strings.HasSuffix(rest, u.tail) && match(u.tokens, rest)
-}
-
-// A Stack is the rules that hold at a place: general ones first, then those of the root,
-// then those of each directory on the way. A later member outweighs the earlier ones.
-type Stack []*Rules
-
-// Match applies the rules to one path, without those about the directories above it: for a
-// walk, which does not enter an ignored directory.
-func (s Stack) Match(path string, isDir bool) (ignored, decided bool) {
-	for i := len(s) - 1; i >= 0; i-- {
-		if ignored, decided = s[i].Match(path, isDir); decided {
-			return ignored, true
-		}
-	}
-	return false, false
-}
-
-// Ignored reports whether a path is ignored, itself or because a directory above it is:
-// nothing takes a file out of an ignored directory.
-func (s Stack) Ignored(path string, isDir bool) bool {
-	for i := 0; i < len(path); i++ {
-		if path[i] != '/' {
-			continue
-		}
-		if ignored, _ := s.Match(path[:i], true); ignored {
-			return true
-		}
-	}
-	ignored, _ := s.Match(path, isDir)
-	return ignored
 }

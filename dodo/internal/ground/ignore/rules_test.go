@@ -104,8 +104,8 @@ func TestHardCases(t *testing.T) {
 	}
 	for i, c := range cases {
 		name, dir := strings.CutSuffix(c.path, "/")
-		stack := ignore.Stack{ignore.Parse([]byte(c.rules), "")}
-		if got := stack.Ignored(name, dir); got != c.ignored {
+		rules := stack{ignore.Parse([]byte(c.rules), "")}
+		if got := rules.ignored(name, dir); got != c.ignored {
 			t.Errorf("%d: rules %q path %q: ignored is %v, want %v", i, c.rules, c.path, got, c.ignored)
 		}
 	}
@@ -218,16 +218,16 @@ func randomRules(rnd *rand.Rand) string {
 
 func TestBaseAndOrder(t *testing.T) {
 	root, sub := ignore.Parse([]byte("*.log\n/sub/x\n"), ""), ignore.Parse([]byte("!keep.log\n/y\n"), "sub")
-	stack := ignore.Stack{nil, root, sub}
+	rules := stack{nil, root, sub}
 	for path, want := range map[string]bool{
 		"a.log": true, "keep.log": true, "sub/keep.log": false, "sub/x": true, "sub/y": true, "y": false,
 		"subway/y": false, "sub/z/y": false, "sub/z/keep.log": false,
 	} {
-		if got := stack.Ignored(path, false); got != want {
+		if got := rules.ignored(path, false); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	if _, decided := stack.Match("sub", true); decided {
+	if _, decided := rules.match("sub", true); decided {
 		t.Error("a rule decided about the directory it stands in")
 	}
 }

@@ -104,7 +104,7 @@ func FuzzQueries(f *testing.F) {
 			t.Skip()
 		}
 		if tree, err := syntax.Parse(query, syntax.Perl); !literal && (err != nil || strings.Contains(tree.String(), "(?-m:")) {
-			t.Skip()
+			return
 		}
 		eachWay(t, query, text, literal, fold)
 	})

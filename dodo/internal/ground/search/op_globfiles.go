@@ -17,16 +17,16 @@ import (
 
 var globFiles = contract.Def{
 	Name: "glob_files", Title: "Find files by name",
-	Doc: "Finds files by a pattern for their names or paths, such as *.proto or cmd/**/main.go. Use it when you know what a file is called; " +
-		"search_code looks into files, list_files shows a directory.",
+	Doc: "Finds files by a pattern for their names or paths, such as *.proto or cmd/**/main.go. Use it when you know what a file is " +
+		"called; search_code finds text, list_files shows a directory.",
 	Scope: contract.ScopeRead, Class: contract.ClassRead, Gateway: "dodo_read",
 	ReadOnly: true, Idempotent: true,
 }
 
 type globIn struct {
 	Pattern        string `json:"pattern" minLength:"1" maxLength:"512" doc:"*, ?, [a-z], {a,b} and ** for any directories. Without / it is about names, anywhere below path; with / about paths from there."`
-	Path           string `json:"path" maxLength:"1024" default:"." doc:"The directory to look in."`
-	IncludeIgnored bool   `json:"includeIgnored" default:"false" doc:"Also what ignore files leave out, such as node_modules."`
+	Path           string `json:"path" maxLength:"1024" default:"." doc:"The directory to look in, relative to the workspace's root."`
+	IncludeIgnored bool   `json:"includeIgnored" default:"false" doc:"Also what ignore files and the usual build folders leave out, such as node_modules."`
 	MaxResults     int    `json:"maxResults" min:"1" max:"1000" default:"200"`
 	SortBy         string `json:"sortBy" enum:"path|mtime" default:"path" doc:"mtime: the last changed first."`
 }

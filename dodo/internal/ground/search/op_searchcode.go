@@ -14,7 +14,7 @@ import (
 var searchCode = contract.Def{
 	Name: "search_code", Title: "Search text in files",
 	Doc: "Finds the lines of files that contain a text or match a regular expression. Use it first when you look for code or words and do not know the file; " +
-		"read_files then shows what is around. One line counts once, however often it matches. What ignore files leave out is not searched; neither are binary and very large files, which the answer counts.",
+		"read_files then shows what is around. A line counts once, however often it matches. Ignored files are searched only with includeIgnored; binary and very large files never are, and the answer counts them.",
 	Scope: contract.ScopeRead, Class: contract.ClassRead, Gateway: "dodo_read",
 	ReadOnly: true, Idempotent: true,
 }
@@ -23,14 +23,14 @@ var searchCode = contract.Def{
 const modeContent = "content"
 
 type searchIn struct {
-	ProjectID      string   `json:"projectId,omitempty" maxLength:"68" doc:"Search this project instead of the workspace."`
-	ProjectIDs     []string `json:"projectIds,omitempty" minItems:"1" maxItems:"8" maxLength:"68" doc:"Search several projects; not together with projectId."`
+	ProjectID      string   `json:"projectId,omitempty" maxLength:"68" doc:"Id of another project to search; project_overview lists them."`
+	ProjectIDs     []string `json:"projectIds,omitempty" minItems:"1" maxItems:"8" maxLength:"68" doc:"Ids of several projects to search; not together with projectId."`
 	Query          string   `json:"query" minLength:"1" maxLength:"512" doc:"What to look for, on one line."`
 	Mode           string   `json:"mode" enum:"literal|regex" default:"literal" doc:"literal: the query as it stands. regex: RE2 syntax as in Go, line by line; no lookaround, no references."`
 	CaseSensitive  bool     `json:"caseSensitive" default:"true"`
 	Paths          []string `json:"paths,omitempty" maxItems:"20" maxLength:"1024" doc:"Only in these files and directories."`
 	FileGlob       string   `json:"fileGlob,omitempty" minLength:"1" maxLength:"256" doc:"Only files whose name (pattern without /) or path matches, such as *.go or src/**/*.{ts,tsx}."`
-	IncludeIgnored bool     `json:"includeIgnored" default:"false" doc:"Also what ignore files leave out, such as node_modules."`
+	IncludeIgnored bool     `json:"includeIgnored" default:"false" doc:"Also what ignore files and the usual build folders leave out, such as node_modules."`
 	MaxResults     int      `json:"maxResults" min:"1" max:"100" default:"50" doc:"Lines, or files, in one answer."`
 	ContextLines   int      `json:"contextLines" min:"0" max:"10" default:"0" doc:"Lines shown before and after each match."`
 	ContextBefore  *int     `json:"contextBefore,omitempty" min:"0" max:"10" doc:"Lines before, instead of contextLines."`
@@ -74,7 +74,7 @@ type countOut struct {
 }
 
 type skippedOut struct {
-	Large      int `json:"large,omitempty" doc:"Larger than the owner's limit for reading."`
+	Large      int `json:"large,omitempty" doc:"Larger than the owner lets a file be read."`
 	Binary     int `json:"binary,omitempty" doc:"Not text."`
 	Unreadable int `json:"unreadable,omitempty" doc:"Could not be opened."`
 }
@@ -99,7 +99,7 @@ func (s *Service) searchCode(ctx context.Context, c contract.Call, in searchIn) 
 	}
 	space := s.room()
 	if in.MaxResults <= 50 && q.before+q.after == 0 {
-		space.left = min(space.left, usual)
+		space.left = min(space.left, contract.UsualAnswer)
 	}
 	if len(in.ProjectIDs) > 0 {
 		return s.searchMany(ctx, c, in, q, space)

@@ -77,10 +77,4 @@ func (r *room) takes(values ...any) bool {
 	return true
 }
 
-// envelope is kept free for what stands around an answer's lists.
-const envelope = 4 << 10
-
-// usual is the size an answer is kept to that was not asked to be long, in bytes.
-const usual = 10_000
-
-func (s *Service) room() room { return room{s.c.Limits.ToolContentBytes - envelope} }
+func (s *Service) room() room { return room{s.c.Limits.Room()} }

@@ -56,11 +56,15 @@ func (s *Store) scanApproval(scan scanner) (a Approval, err error) {
 	return a, err
 }
 
+// mostAsked is how many questions of one process may wait for the owner at a time: nobody
+// reads more, and each keeps its preview.
+const mostAsked = 100
+
 // Consume uses the owner's approval of exactly this question, once, or asks for it. used
 // means: go on. Otherwise the approval is pending, and how long it stays is ttl from the
 // moment it was first asked. An approval that ended before it was used gives
 // APPROVAL_EXPIRED (retryable): the next call asks anew. Approvals of an epoch that is over
-// are denied.
+// are denied. When too many questions wait already it is RESOURCE_LIMIT.
 func (s *Store) Consume(ctx context.Context, q Question, ttl time.Duration) (a Approval, used bool, err error) {
 	me, err := s.me(ctx)
 	if err != nil {
@@ -92,6 +96,9 @@ func (s *Store) Consume(ctx context.Context, q Question, ttl time.Duration) (a A
 				return err
 			}
 		}
+		if err := makeRoom(ctx, c, me, now); err != nil {
+			return err
+		}
 		a = Approval{ID: contract.NewID(contract.PrefixApproval, 0), Question: q, Status: Pending, Created: timeOf(now), Expires: timeOf(now + ttl.Milliseconds())}
 		var detail any
 		if len(q.Detail) > 0 {
@@ -107,6 +114,24 @@ func (s *Store) Consume(ctx context.Context, q Question, ttl time.Duration) (a A
 			WithHint("repeat the call; it asks the owner anew").With("approvalId", a.ID).Retry()
 	}
 	return a, used, err
+}
+
+// makeRoom drops the previews of a process's questions that are over, which nobody is shown
+// any more, and refuses another question while too many wait.
+func makeRoom(ctx context.Context, c *sqlitedb.Conn, process string, now int64) error {
+	if _, err := c.Exec(ctx, `UPDATE approvals SET detail = NULL WHERE process = ? AND detail IS NOT NULL
+		AND (expires <= ? OR status NOT IN ('pending', 'approved'))`, process, now); err != nil {
+		return err
+	}
+	var wait int
+	if _, err := c.Row(ctx, "SELECT count(*) FROM approvals WHERE process = ? AND status = 'pending' AND expires > ?", []any{process, now}, &wait); err != nil {
+		return err
+	}
+	if wait >= mostAsked {
+		return fault.New(contract.ResourceLimit, "%d calls wait for the owner already", wait).
+			WithHint("ask the owner to answer them: dodo pending, then dodo approve or dodo deny. What is not answered ends by itself").Retry()
+	}
+	return nil
 }
 
 // asked finds the question as it was asked in this epoch and not ended yet.
@@ -234,7 +259,7 @@ func (s *Store) Decide(ctx context.Context, workspace, id string, approve bool) 
 		case Expired:
 			return fault.New(contract.ApprovalExpired, "the request ended before it was answered").WithHint("the client asks anew when it repeats the call")
 		default:
-			return fault.New(contract.Conflict, "the request was already answered: %s", a.Status)
+			return fault.New(contract.Conflict, "the request was already answered: %s", a.Status).WithHint("nothing is left to answer")
 		}
 		now := s.stamp()
 		if _, err = c.Exec(ctx, "UPDATE approvals SET status = ?, decided = ? WHERE id = ?", string(to), now, id); err != nil {

@@ -16,6 +16,6 @@
 //
 // What it deliberately does not do: it decides nothing (package policy does), asks nobody,
 // looks at no file of a workspace (only whether a registered root is still there), knows no
-// configuration, and holds no queries for plans,
-// changesets and the journal, whose rows package change owns.
+// configuration, and holds no queries for plans, changesets and the journal, whose rows package
+// change owns.
 package state

@@ -42,11 +42,18 @@ type Handoff struct {
 	Content json.RawMessage
 }
 
-// AddHandoff keeps one.
+// MostHandoffs is how many notes of a workspace are kept.
+const MostHandoffs = 200
+
+// AddHandoff keeps one, and the newest before it, up to MostHandoffs.
 func (s *Store) AddHandoff(ctx context.Context, workspace, principal string, content json.RawMessage) (h Handoff, err error) {
 	now := s.stamp()
 	h = Handoff{ID: contract.NewID(contract.PrefixHandoff, 0), Created: timeOf(now), Content: content}
 	err = s.Write(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+		if _, err := c.Exec(ctx, `DELETE FROM handoffs WHERE id IN
+			(SELECT id FROM handoffs WHERE workspace = ? ORDER BY created DESC, id LIMIT -1 OFFSET ?)`, workspace, MostHandoffs-1); err != nil {
+			return err
+		}
 		_, err := c.Exec(ctx, "INSERT INTO handoffs VALUES (?, ?, ?, ?, ?)", h.ID, workspace, principal, string(content), now)
 		return err
 	})

@@ -66,7 +66,7 @@ func Locate(root string) (Directory, error) {
 	defer r.Close()
 	st, err := r.Stat(".")
 	if err != nil {
-		return Directory{}, fault.Wrap(contract.PathDenied, err, "the directory cannot be looked at")
+		return Directory{}, fault.Wrap(contract.PathDenied, err, "the directory cannot be looked at").WithHint("give the user read and search permission on it")
 	}
 	born, known, err := r.Born()
 	if err == nil && !known {
@@ -121,7 +121,7 @@ func (s *Store) RemoveProject(ctx context.Context, id string) (p Project, err er
 			return err
 		}
 		if p.Removed != nil {
-			return fault.New(contract.Conflict, "the project was removed before")
+			return fault.New(contract.Conflict, "the project was removed before").WithHint("list all with `dodo project list --all`")
 		}
 		if _, err := c.Exec(ctx, "UPDATE projects SET removed = ?, updated = ? WHERE id = ?", now, now, id); err != nil {
 			return err

@@ -16,7 +16,8 @@ type Retention struct {
 // pruneSlice is how many rows one transaction removes: others write in between.
 const pruneSlice = 500
 
-// Prune removes what is older than it need be, in small slices. The last audit row that
+// Prune removes what is older than it need be, and previews of questions that ended, in small
+// slices. The last audit row that
 // goes leaves its hash as the anchor of the chain.
 func (s *Store) Prune(ctx context.Context, r Retention) error {
 	now := s.stamp()
@@ -25,6 +26,10 @@ func (s *Store) Prune(ctx context.Context, r Retention) error {
 		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) { return pruneAudit(ctx, c, audit) },
 		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) {
 			return exec(ctx, c, "DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE created < ? AND expires < ? LIMIT ?)", audit, now, pruneSlice)
+		},
+		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) {
+			return exec(ctx, c, `UPDATE approvals SET detail = NULL WHERE id IN
+				(SELECT id FROM approvals WHERE detail IS NOT NULL AND expires < ? LIMIT ?)`, now, pruneSlice)
 		},
 		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) {
 			return exec(ctx, c, `DELETE FROM idempotency WHERE (key, principal, workspace, tool) IN

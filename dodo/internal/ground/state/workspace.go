@@ -98,15 +98,3 @@ func noWorkspace() error {
 	return fault.New(contract.NotFound, "no workspace of this installation has that root or id").
 		WithHint("open it once, with `dodo stdio --root DIRECTORY` or in a client")
 }
-
-// Workspaces are all that were opened, by root.
-func (s *Store) Workspaces(ctx context.Context) (list []Workspace, err error) {
-	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT "+workspaceColumns+" FROM workspaces ORDER BY root", nil, func(scan scanner) error {
-			w, err := scanWorkspace(scan)
-			list = append(list, w)
-			return err
-		})
-	})
-	return list, err
-}

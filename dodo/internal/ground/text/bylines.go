@@ -26,7 +26,7 @@ func (w *window) lines() error {
 				total++
 			}
 		}
-		return fault.New(contract.InvalidInput, "the file has only %d lines", total).With("totalLines", total)
+		return fault.New(contract.InvalidInput, "the file has only %d lines", total).WithHint("ask for lines that are there").With("totalLines", total)
 	}
 	end := min(w.size, offset+w.span())
 	raw, err := w.bytes(offset, end)
@@ -35,31 +35,41 @@ func (w *window) lines() error {
 	}
 	w.Window.StartLine, w.Window.EndLine = first, first-1
 	w.StartByte, w.EndByte = offset, offset
+	if cut, err := w.appendLines(raw, end == w.size); cut || err != nil {
+		w.Truncated = true
+		return err
+	}
+	// What was read may end with a line break while the file goes on.
+	w.Truncated = w.EndByte < w.size && (w.Query.EndLine == 0 || w.Window.EndLine < w.Query.EndLine)
+	return nil
+}
+
+// appendLines appends lines up to the last one asked for. cut says that one did not fit, or was not
+// read whole; of the first of all its beginning is there then. atEnd says that the file ends where
+// raw does.
+func (w *window) appendLines(raw []byte, atEnd bool) (cut bool, err error) {
 	for len(raw) > 0 && (w.Query.EndLine == 0 || w.Window.EndLine < w.Query.EndLine) {
 		n := w.enc.lineEnd(raw)
-		whole := n >= 0 || end == w.size
+		whole := n >= 0 || atEnd
 		if n < 0 {
 			n = len(raw)
 		}
 		if whole {
 			done, err := w.appendLine(raw[:n])
 			if err != nil {
-				return err
+				return false, err
 			}
 			if done {
 				raw = raw[n:]
 				continue
 			}
 		}
-		w.Truncated = true
 		if len(w.out) == 0 {
-			return w.appendStart(raw[:n], whole)
+			return true, w.appendStart(raw[:n], whole)
 		}
-		return nil
+		return true, nil
 	}
-	// What was read may end with a line break while the file goes on.
-	w.Truncated = w.EndByte < w.size && (w.Query.EndLine == 0 || w.Window.EndLine < w.Query.EndLine)
-	return nil
+	return false, nil
 }
 
 // appendLine appends a line if it fits.

@@ -11,7 +11,7 @@ import (
 // fromOffset makes a window from a byte on.
 func (w *window) fromOffset() error {
 	if w.ByteOffset > w.size {
-		return fault.New(contract.InvalidInput, "the offset is behind the end of the file").With("size", w.size)
+		return fault.New(contract.InvalidInput, "the offset is behind the end of the file").WithHint("begin at 0, or go on with nextOffset").With("size", w.size)
 	}
 	offset, err := w.boundary(max(w.ByteOffset, w.body))
 	if err != nil {
@@ -41,28 +41,8 @@ func (w *window) fromOffset() error {
 		return nil
 	}
 	w.Window.StartLine, w.Window.EndLine = line, line-1
-	for len(raw) > 0 {
-		n := w.enc.lineEnd(raw)
-		whole := n >= 0 || end == w.size
-		if n < 0 {
-			n = len(raw)
-		}
-		if whole {
-			done, err := w.appendLine(raw[:n])
-			if err != nil {
-				return err
-			}
-			if done {
-				raw = raw[n:]
-				continue
-			}
-		}
-		if len(w.out) == 0 {
-			return w.appendStart(raw[:n], whole)
-		}
-		return nil
-	}
-	return nil
+	_, err = w.appendLines(raw, end == w.size)
+	return err
 }
 
 // linesIn is how many lines a text has, the last one with or without its break.

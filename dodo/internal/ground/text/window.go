@@ -152,11 +152,12 @@ func (w *window) check() error {
 	case q.Encoding != "" && !q.Encoding.known():
 		return fault.New(contract.InvalidInput, "there is no such encoding").WithHint("the encodings are %s", list(Encodings))
 	case q.StartLine < 0 || q.EndLine < 0 || q.TailLines < 0 || q.ByteOffset < 0:
-		return fault.New(contract.InvalidInput, "lines and offsets are not negative")
+		return fault.New(contract.InvalidInput, "lines and offsets are not negative").WithHint("count lines from 1 and bytes from 0")
 	case q.EndLine > 0 && q.EndLine < q.StartLine:
-		return fault.New(contract.InvalidInput, "the last line is before the first one")
+		return fault.New(contract.InvalidInput, "the last line is before the first one").WithHint("give the smaller one as startLine")
 	case q.TailLines > 0 && (q.StartLine > 0 || q.EndLine > 0 || q.ByBytes), q.ByBytes && (q.StartLine > 0 || q.EndLine > 0):
-		return fault.New(contract.InvalidInput, "a window is asked for by lines, by the last lines or by an offset, not by two of them")
+		return fault.New(contract.InvalidInput, "a window is asked for by lines, by the last lines or by an offset, not by two of them").
+			WithHint("give startLine and endLine, or tailLines, or byteOffset")
 	case q.Numbered && w.size > q.CountBytes && (q.TailLines > 0 || q.ByBytes):
 		return fault.New(contract.InvalidInput, "the file is so large that its lines are not counted, and the window has no line numbers").
 			WithHint("ask without numbered, or by startLine")

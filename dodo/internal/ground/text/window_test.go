@@ -1,7 +1,6 @@
 package text_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -135,17 +134,6 @@ func TestHidden(t *testing.T) {
 	}
 	if s := "plain\n\ttext é\ufffd"; text.Visible(s) != s {
 		t.Errorf("%q", text.Visible(s))
-	}
-}
-
-func TestSum(t *testing.T) {
-	b := bytes.Repeat([]byte("0123456789abcdef"), 40000)
-	got, err := text.Sum(t.Context(), bytes.NewReader(b), int64(len(b)))
-	if err != nil || got != contract.Hash(b) {
-		t.Errorf("%s %v", got, err)
-	}
-	if got, err = text.Sum(t.Context(), bytes.NewReader(nil), 0); err != nil || got != contract.Hash(nil) {
-		t.Errorf("%s %v", got, err)
 	}
 }
 

@@ -195,26 +195,47 @@ func TestCase5And6And11SwapRace(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if stage, err := d.Stage([]byte("new"), 0o600, "race"); err == nil {
-				if d.Publish(stage, "f") != nil {
+			// In the way of package change: a draft that gets its name, or a stage like the file
+			// that is there; then the name, or a swap; then the stage of what was displaced goes.
+			stage := StageName("race", writes)
+			draft, err := d.Draft([]byte("new"), 0o600, nil)
+			if err == nil {
+				err = d.NameStage(draft, stage)
+				draft.Close()
+			}
+			if err != nil {
+				err = d.WriteStage(stage, []byte("new"), 0o600, nil)
+			}
+			if err == nil {
+				if d.Restore(stage, "f") != nil {
 					d.Exchange(stage, "f")
 				}
+				d.Rename("f", d, "g")
+				d.Withdraw("g", StageName("race", -1-writes))
 				d.Sweep("race")
 				d.Remove("f")
 			}
 			d.Close()
-			// The last name is swapped between staging and publishing.
+			// The last name is swapped between staging and taking the name.
 			if top, _, err := tr.Parent(Path{"file"}, false); err == nil {
-				if stage, err := top.Stage([]byte("inside"), 0o600, "race"); err == nil {
-					top.Exchange(stage, "file")
-					top.Sweep("race")
+				if model, err := top.Open("file"); err == nil {
+					if top.WriteStage(stage, []byte("inside"), 0, model) == nil {
+						top.Exchange(stage, "file")
+						top.Sweep("race")
+					}
+					model.Close()
 				}
 				top.Close()
 			}
 			if d, _, err := tr.Parent(Path{"d/f"}, false); err == nil {
 				d.Mkdir("new", 0o700)
-				d.MoveTo("new", d, "newer")
+				d.Return("new", d, "newer")
 				d.RemoveDir("newer")
+				if top, _, err := tr.Parent(Path{"file"}, false); err == nil {
+					top.Rename("file", d, "moved")
+					d.Rename("moved", top, "file")
+					top.Close()
+				}
 				d.RemoveDir("made")
 				d.Close()
 			}
@@ -257,8 +278,7 @@ func TestCase10HardLinks(t *testing.T) {
 	defer d.Close()
 	_, err = d.Open("f")
 	refused(t, err, contract.PathDenied)
-	stage, err := d.Stage([]byte("new"), 0o600, "x")
-	must(t, err)
+	stage := staged(t, d, "x", "new", 0o600)
 	must(t, d.Exchange(stage, "f"))
 	must(t, d.Remove(stage))
 	data, err := os.ReadFile(filepath.Join(outside, "f"))
@@ -428,23 +448,19 @@ func TestCase22StrangeNames(t *testing.T) {
 	}
 	_, _, err = tr.Read(parsed(t, long+"n"), 0)
 	refused(t, err, contract.PathDenied)
-	if got := (Path{"a\xff/é\n"}).Shown(); got != "a\\xff/é\n" {
+	if got := (Path{"a\xff/é\n"}).Shown(); got != "a\\x{ff}/é\n" {
 		t.Errorf("shown as %q", got)
 	}
 	// Nothing new gets such a name.
 	d, _, err := tr.Parent(Path{"new"}, false)
 	must(t, err)
 	defer d.Close()
-	stage, err := d.Stage(nil, 0o600, "x")
-	must(t, err)
 	for _, name := range []string{"bad\xfe", "esc\x1b", "a\nb", "tab\t", "right\u202eleft", "zero\u200bwidth", "del\x7f"} {
-		refused(t, d.Publish(stage, name), contract.PathDenied)
+		refused(t, tr.Creatable(Path{name}), contract.PathDenied)
 		refused(t, d.Mkdir(name, 0o700), contract.PathDenied)
-		refused(t, d.MoveTo(long, d, name), contract.PathDenied)
 		_, _, err := tr.Parent(Path{"made/" + name + "/f"}, true)
 		refused(t, err, contract.PathDenied)
 	}
-	must(t, d.Remove(stage))
 }
 
 func TestCase27Roots(t *testing.T) {
@@ -533,14 +549,17 @@ func TestEveryGitIsProtected(t *testing.T) {
 	d, _, err := tr.Parent(parsed(t, "x"), false)
 	must(t, err)
 	defer d.Close()
-	stage, err := d.Stage([]byte("gitdir: /tmp"), 0o600, "x")
-	must(t, err)
+	stage := staged(t, d, "x", "gitdir: /tmp", 0o600)
 	for _, name := range []string{".git", ".GIT", "git~1", ".git."} {
-		refused(t, d.Publish(stage, name), contract.PathDenied)
+		refused(t, tr.Creatable(Path{name}), contract.PathDenied)
+		refused(t, d.Restore(stage, name), contract.PathDenied)
 		refused(t, d.Exchange(stage, name), contract.PathDenied)
 		refused(t, d.Mkdir(name, 0o700), contract.PathDenied)
-		refused(t, d.MoveTo("git", d, name), contract.PathDenied)
-		refused(t, d.MoveTo(name, d, "y"), contract.PathDenied)
+		refused(t, d.Rename(".gitignore", d, name), contract.PathDenied)
+		refused(t, d.Rename(name, d, "y"), contract.PathDenied)
+		refused(t, d.Return("git", d, name), contract.PathDenied)
+		refused(t, d.Return(name, d, "y"), contract.PathDenied)
+		refused(t, d.Withdraw(name, StageName("x", 2)), contract.PathDenied)
 		refused(t, d.Remove(name), contract.PathDenied)
 		refused(t, d.RemoveDir(name), contract.PathDenied)
 		_, err := d.Open(name)
@@ -589,13 +608,17 @@ func TestSecretsAreDeniedByName(t *testing.T) {
 	d, _, err := tr.Parent(parsed(t, "x"), false)
 	must(t, err)
 	defer d.Close()
-	stage, err := d.Stage([]byte("x"), 0o600, "x")
-	must(t, err)
+	stage := staged(t, d, "x", "x", 0o600)
 	for _, name := range []string{".env", "new.PEM", ".ssh"} {
-		refused(t, d.Publish(stage, name), contract.SecretPathDenied)
+		refused(t, tr.Creatable(Path{name}), contract.SecretPathDenied)
+		refused(t, d.Restore(stage, name), contract.SecretPathDenied)
+		refused(t, d.Exchange(stage, name), contract.SecretPathDenied)
 		refused(t, d.Mkdir(name, 0o700), contract.SecretPathDenied)
-		refused(t, d.MoveTo("env.go", d, name), contract.SecretPathDenied)
-		refused(t, d.MoveTo(name, d, "y"), contract.SecretPathDenied)
+		refused(t, d.Rename("env.go", d, name), contract.SecretPathDenied)
+		refused(t, d.Rename(name, d, "y"), contract.SecretPathDenied)
+		refused(t, d.Return("env.go", d, name), contract.SecretPathDenied)
+		refused(t, d.Return(name, d, "y"), contract.SecretPathDenied)
+		refused(t, d.Withdraw(name, StageName("x", 2)), contract.SecretPathDenied)
 	}
 	must(t, d.Sweep("x"))
 	want := []string{".kube", ".kube/other", "a", "a/b", "env.go", "environment", "home", "home/.kube", "keys.go", "open", "open/x.pem", "ssh", "ssh/x", "x", ".docker",
@@ -703,28 +726,39 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 }
 
-func TestExchangeKeepsTheOwner(t *testing.T) {
+func TestStageLikeAFileKeepsItsOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files away")
 	}
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"f": "old"})
 	must(t, os.Chown(filepath.Join(dir, "f"), 65534, 65533))
+	must(t, os.Chmod(filepath.Join(dir, "f"), 0o640))
 	tr := tree(t, dir, Options{})
 	d, _, err := tr.Parent(Path{"f"}, false)
 	must(t, err)
 	defer d.Close()
-	stage, err := d.Stage([]byte("new"), 0o640, "x")
+	model, err := d.Open("f")
 	must(t, err)
+	defer model.Close()
+	stage := StageName("x", 1)
+	must(t, d.WriteStage(stage, []byte("new"), 0, model))
 	must(t, d.Exchange(stage, "f"))
-	in, err := tr.Stat(Path{"f"})
+	draft, err := d.Draft([]byte("new"), 0, model)
 	must(t, err)
-	if in.UID != 65534 || in.GID != 65533 || in.Mode != 0o640 {
-		t.Errorf("it became %+v", in)
+	defer draft.Close()
+	second := StageName("x", 2)
+	must(t, d.NameStage(draft, second))
+	for _, name := range []string{"f", second} {
+		in, err := d.Stat(name)
+		must(t, err)
+		if in.UID != 65534 || in.GID != 65533 || in.Mode != 0o640 {
+			t.Errorf("%s became %+v", name, in)
+		}
 	}
 }
 
-func TestMoveToTakesFilesOnly(t *testing.T) {
+func TestRenameTakesFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{".kube/config": "secret", "f": "x", "to/": ""})
 	must(t, os.Symlink("f", filepath.Join(dir, "ln")))
@@ -735,12 +769,17 @@ func TestMoveToTakesFilesOnly(t *testing.T) {
 	to, _, err := tr.Parent(Path{"to/f"}, false)
 	must(t, err)
 	defer to.Close()
-	refused(t, d.MoveTo(".kube", d, "kube"), contract.PathDenied)
-	refused(t, d.MoveTo("ln", to, "ln"), contract.PathDenied)
-	refused(t, d.MoveTo("none", to, "x"), contract.NotFound)
-	must(t, d.MoveTo("f", to, "f"))
+	refused(t, d.Rename(".kube", d, "kube"), contract.PathDenied)
+	refused(t, d.Rename("ln", to, "ln"), contract.PathDenied)
+	must(t, os.Link(filepath.Join(dir, "f"), filepath.Join(dir, "second")))
+	refused(t, d.Rename("f", to, "f"), contract.PathDenied)
+	must(t, os.Remove(filepath.Join(dir, "second")))
+	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	refused(t, d.Rename("fifo", to, "fifo"), contract.PathDenied)
+	refused(t, d.Rename("none", to, "x"), contract.NotFound)
+	must(t, d.Rename("f", to, "f"))
 	files(t, dir, map[string]string{"f": "again"})
-	err = d.MoveTo("f", to, "f")
+	err = d.Rename("f", to, "f")
 	refused(t, err, contract.Conflict)
 	if !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v does not say that something is there", err)
@@ -757,14 +796,13 @@ func TestDiskFullIsAResourceLimit(t *testing.T) {
 	d, _, err := tr.Parent(Path{"f"}, false)
 	must(t, err)
 	defer d.Close()
-	_, err = d.Stage(make([]byte, 1<<20), 0o600, "x")
+	refused(t, d.WriteStage(StageName("x", 1), make([]byte, 1<<20), 0o600, nil), contract.ResourceLimit)
+	_, err = d.Draft(make([]byte, 1<<20), 0o600, nil)
 	refused(t, err, contract.ResourceLimit)
 	if left := names(t, dir); len(left) != 1 {
 		t.Errorf("left: %q", left)
 	}
-	if _, err = d.Stage(make([]byte, 1<<10), 0o600, "x"); err != nil {
-		t.Error(err)
-	}
+	must(t, d.WriteStage(StageName("x", 1), make([]byte, 1<<10), 0o600, nil))
 }
 
 func TestPanicOfAVisitReachesTheCaller(t *testing.T) {
@@ -825,14 +863,19 @@ func TestWalkLeavesNothingOpen(t *testing.T) {
 	}
 }
 
-// A reader sees one state of a file that is rewritten in place all the time, or an error.
+// TestReadIsCoherent: a reader sees one state of a file that is rewritten in place all the time, or
+// an error. One write takes longer than one read, so that a read can begin and end within it.
 func TestReadIsCoherent(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f")
-	a, b := bytes.Repeat([]byte("a"), 1<<20), bytes.Repeat([]byte("b"), 1<<20)
+	a, b := bytes.Repeat([]byte("a"), 8<<20), bytes.Repeat([]byte("b"), 8<<20)
 	must(t, os.WriteFile(name, a, 0o600))
 	tr := tree(t, dir, Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	length := 2 * time.Second
+	if testing.Short() {
+		length = time.Second / 2
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -844,7 +887,7 @@ func TestReadIsCoherent(t *testing.T) {
 		defer f.Close()
 		for i := 0; ctx.Err() == nil; i++ {
 			f.WriteAt([][]byte{a, b}[i%2], 0)
-			time.Sleep(5 * time.Millisecond) // longer than the clock of the file system
+			time.Sleep(11 * time.Millisecond) // longer than a tick of the file system's clock
 		}
 	})
 	whole := 0

@@ -1,8 +1,6 @@
 package workspace
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"strings"
@@ -71,69 +69,26 @@ func (d *Dir) Close() error { return d.d.Close() }
 
 const (
 	stagePrefix = ".dodo-"
-	stageRandom = 16 // hex digits
+	stageDigits = 16 // hexadecimal
 )
 
 // stageName reports whether a name has the form of a stage.
 func stageName(name string) bool {
-	if !strings.HasPrefix(name, stagePrefix) || len(name) < len(stagePrefix)+1+stageRandom {
+	if !strings.HasPrefix(name, stagePrefix) || len(name) < len(stagePrefix)+1+stageDigits {
 		return false
 	}
-	tail := name[len(name)-stageRandom-1:]
+	tail := name[len(name)-stageDigits-1:]
 	return tail[0] == '-' && strings.Trim(tail[1:], "0123456789abcdef") == ""
 }
 
-// Stage writes data to a new file beside the one it is for, under a name no caller can see,
-// with exactly the permission bits of mode, and flushes it. id tells whose it is; it goes
-// into the name.
-func (d *Dir) Stage(data []byte, mode fs.FileMode, id string) (name string, err error) {
-	var b [stageRandom / 2]byte
-	rand.Read(b[:])
-	name = stagePrefix + id + "-" + hex.EncodeToString(b[:])
-	if err := d.d.Create(name, data, mode.Perm()); err != nil {
-		return "", d.fault(d.path, err)
-	}
-	return name, nil
-}
-
-// Publish gives a stage its name, which nothing may have: else the error is fs.ErrExist and
-// CONFLICT.
-func (d *Dir) Publish(stage, name string) error {
-	if err := d.creatable(name); err != nil {
-		return err
-	}
-	err := d.d.Move(stage, d.d, name)
-	if errors.Is(err, errors.ErrUnsupported) {
-		if err = d.d.Link(stage, d.d, name); err == nil {
-			err = d.d.Remove(stage)
-		}
-	}
-	return d.fault(d.path.Join(name), err)
-}
-
 // Exchange swaps a stage with what has the name: afterwards the stage is the old content,
-// which the caller verifies and keeps, or swaps back. The new content belongs to whom the
-// old did, where this user may give files away. A file system that cannot exchange gives
+// which the caller verifies and keeps, or swaps back. A file system that cannot exchange gives
 // NOT_SUPPORTED, and nothing has changed.
 func (d *Dir) Exchange(stage, name string) error {
-	p := d.path.Join(name)
-	if err := d.t.Access(p); err != nil {
+	if err := d.access(name); err != nil {
 		return err
 	}
-	old, err := d.d.Stat(name)
-	if err != nil {
-		return d.fault(p, err)
-	}
-	fresh, err := d.d.Stat(stage)
-	if err != nil {
-		return d.fault(p, err)
-	}
-	if old.UID != fresh.UID || old.GID != fresh.GID {
-		if err := d.d.Chown(stage, old.UID, old.GID); err != nil && !errors.Is(err, fs.ErrPermission) {
-			return d.fault(p, err)
-		}
-	}
-	return d.fault(p, d.d.Exchange(stage, d.d, name))
+	return d.fault(d.path.Join(name), d.d.Exchange(stage, d.d, name))
 }
 
 // Remove removes a file or a stage; a directory is refused.
@@ -159,26 +114,6 @@ func (d *Dir) Mkdir(name string, mode fs.FileMode) error {
 		return err
 	}
 	return d.fault(d.path.Join(name), d.d.Mkdir(name, mode.Perm()))
-}
-
-// MoveTo gives a regular file another name, which nothing may have: else the error is
-// fs.ErrExist and CONFLICT. Directories are not moved: what is secret by its path would not
-// be so any more.
-func (d *Dir) MoveTo(name string, dst *Dir, dstName string) error {
-	if err := d.access(name); err != nil {
-		return err
-	}
-	if err := dst.creatable(dstName); err != nil {
-		return err
-	}
-	in, err := d.d.Stat(name)
-	if err != nil {
-		return d.fault(d.path.Join(name), err)
-	}
-	if err := d.t.regular(d.path.Join(name), in); err != nil {
-		return err
-	}
-	return d.fault(dst.path.Join(dstName), d.d.Move(name, dst.d, dstName))
 }
 
 // Sync flushes the directory's names.
@@ -216,7 +151,7 @@ func (d *Dir) Sweep(id string) error {
 		return d.fault(d.path, err)
 	}
 	for _, e := range list {
-		if stageName(e.Name) && e.Name[:len(e.Name)-stageRandom-1] == stagePrefix+id {
+		if stageName(e.Name) && e.Name[:len(e.Name)-stageDigits-1] == stagePrefix+id {
 			if err := d.d.Remove(e.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return d.fault(d.path, err)
 			}

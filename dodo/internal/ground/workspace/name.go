@@ -28,7 +28,7 @@ func plainName(p Path) error {
 }
 
 // Shown is the path for an answer: as it is, but that bytes which are no UTF-8 are written
-// as \x and two hex digits. Such an entry can be seen and not named by a caller.
+// as [text.Visible] does, \x{hex}. Such an entry can be seen and not named by a caller.
 func (p Path) Shown() string { return shown(p.String()) }
 
 func shown(s string) string {
@@ -39,7 +39,7 @@ func shown(s string) string {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 {
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+			fmt.Fprintf(&b, `\x{%x}`, s[i])
 		} else {
 			b.WriteString(s[i : i+n])
 		}

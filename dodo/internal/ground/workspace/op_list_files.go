@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/internal/op"
 	"localmcp/internal/safefile"
 )
 
 type listInput struct {
-	Path           string `json:"path" default:"." maxLength:"1024" doc:"The directory, relative to the workspace."`
-	Depth          int    `json:"depth,omitempty" min:"1" max:"10" doc:"How many levels to show; left out, two unless the owner set another number."`
-	IncludeIgnored bool   `json:"includeIgnored" default:"false" doc:"Also what .gitignore and the usual build folders leave out."`
+	Path           string `json:"path" default:"." maxLength:"1024" doc:"The directory, relative to the workspace's root."`
+	Depth          int    `json:"depth,omitempty" min:"1" max:"10" doc:"How many levels to show; when absent, as many as the owner set (2)."`
+	IncludeIgnored bool   `json:"includeIgnored" default:"false" doc:"Also what ignore files and the usual build folders leave out, such as node_modules."`
 	MaxEntries     int    `json:"maxEntries,omitempty" min:"1" max:"2000" doc:"How many entries to show at most; the owner's own limit counts when it is lower."`
-	ProjectID      string `json:"projectId,omitempty" maxLength:"68" doc:"Another project to look at, as project_overview lists it."`
+	ProjectID      string `json:"projectId,omitempty" maxLength:"68" doc:"Id of another project to look at; project_overview lists them."`
 }
 
 type listOutput struct {
@@ -35,8 +36,9 @@ type listed struct {
 func (s *Service) listFiles() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "list_files", Title: "List files", Gateway: "dodo_read",
-		Doc: "Shows a directory as a tree, a few levels deep and bounded. Use it to learn how a project is laid out; use glob_files to find files by name " +
-			"and search_code to find text. Links and secret files are never shown; ignored ones only with includeIgnored. When the answer is truncated, list a directory below.",
+		Doc: "Shows a directory as a tree, a few levels deep. Use it to learn how a project is laid out; glob_files finds files by name, " +
+			"search_code finds text. Links and secret files are never shown, ignored ones only with includeIgnored. When the answer is " +
+			"truncated, list a directory below.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, c contract.Call, in listInput) (contract.Answer[listOutput], error) {
 		t, project, err := s.from(ctx, c, in.ProjectID)
@@ -47,11 +49,11 @@ func (s *Service) listFiles() contract.Op {
 		if err != nil {
 			return contract.Answer[listOutput]{}, err
 		}
-		l := lister{t: t, ignored: in.IncludeIgnored, entries: s.limits.TreeEntriesMax, bytes: s.room()}
+		l := lister{t: t, ignored: in.IncludeIgnored, entries: s.limits.TreeEntriesMax, bytes: s.limits.Room()}
 		if in.MaxEntries > 0 {
 			l.entries = min(l.entries, in.MaxEntries)
 		} else if in.Depth == 0 {
-			l.bytes = min(l.bytes, usualAnswer)
+			l.bytes = min(l.bytes, contract.UsualAnswer)
 		}
 		depth := in.Depth
 		if depth == 0 {
@@ -137,7 +139,7 @@ func (l *lister) look(dir *listed) error {
 			return nil
 		}
 		l.entries--
-		l.bytes -= encoded(child.Path) + 48 // the names and marks around it
+		l.bytes -= op.EncodedLen(child.Path) + 48 // the names and marks around it
 		l.shown++
 		dir.Children = append(dir.Children, child)
 	}

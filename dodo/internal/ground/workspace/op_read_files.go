@@ -12,27 +12,28 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/text"
 	"localmcp/internal/fault"
+	"localmcp/internal/op"
 )
 
 type readInput struct {
 	Files     []wanted `json:"files" minItems:"1" maxItems:"10" doc:"The files, each whole or a part of it."`
-	ProjectID string   `json:"projectId,omitempty" maxLength:"68" doc:"Another project to read from, as project_overview lists it."`
+	ProjectID string   `json:"projectId,omitempty" maxLength:"68" doc:"Id of another project to read from; project_overview lists them."`
 }
 
 type wanted struct {
-	Path       string `json:"path" maxLength:"1024" doc:"The file, relative to the workspace."`
+	Path       string `json:"path" maxLength:"1024" doc:"The file, relative to the workspace's root."`
 	StartLine  int64  `json:"startLine,omitempty" min:"1" doc:"The first line wanted, counted from 1."`
 	EndLine    int64  `json:"endLine,omitempty" min:"1" doc:"The last line wanted."`
-	TailLines  int64  `json:"tailLines,omitempty" min:"1" doc:"So many of the last lines, instead of startLine and endLine. Fast in a file of any size."`
-	ByteOffset *int64 `json:"byteOffset,omitempty" min:"0" doc:"Begin at this byte of the file, instead of at a line. Goes on where nextOffset of an earlier answer says."`
+	TailLines  int64  `json:"tailLines,omitempty" min:"1" doc:"How many of the last lines, instead of startLine and endLine. Fast in a file of any size."`
+	ByteOffset *int64 `json:"byteOffset,omitempty" min:"0" doc:"The byte to begin at, instead of a line; nextOffset of an earlier answer goes on there."`
 	MaxBytes   int    `json:"maxBytes,omitempty" min:"32" doc:"How much content to give at most, in bytes."`
 	Numbered   bool   `json:"numbered,omitempty" doc:"Put the number of each line before it, and a tab. An edit must not repeat them."`
-	Encoding   string `json:"encoding,omitempty" enum:"utf-8|utf-16le|utf-16be|windows-1252|iso-8859-1|shift_jis|gb18030" doc:"Read the bytes as this; left out, UTF-8, or UTF-16 with its mark."`
+	Encoding   string `json:"encoding,omitempty" enum:"utf-8|utf-16le|utf-16be|windows-1252|iso-8859-1|shift_jis|gb18030" doc:"What to read the bytes as; when absent, UTF-8, or UTF-16 with its mark."`
 }
 
 type readOutput struct {
 	Files   []fileRead   `json:"files" doc:"What was read, in the order asked for."`
-	Errors  []fileFailed `json:"errors" doc:"What was not, and why."`
+	Errors  []fileFailed `json:"errors" doc:"What could not be read, and why."`
 	Project *Project     `json:"project,omitempty" doc:"Where this is from, when projectId was given."`
 }
 
@@ -69,8 +70,8 @@ const leastShare = 512
 func (s *Service) readFiles() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "read_files", Title: "Read files", Gateway: "dodo_read",
-		Doc: "Reads up to ten text files, each whole or in part: by lines, the last lines, or bytes from an offset. Read what you are going to change: its hash proves, " +
-			"when you write, that nobody changed it meanwhile. Large files are read in part only, in no time at any place. A binary file gives what it is, not its bytes. A file that fails stands in errors beside the others.",
+		Doc: "Reads several text files, each whole or in part: by lines, the last lines, or bytes from an offset. Read what you are going to change: its hash proves, " +
+			"when you write, that nobody changed it meanwhile. A large file is read in part only, from any place at once. Of a binary file the answer says what it is, without its bytes. A file that cannot be read stands in errors beside the others.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, c contract.Call, in readInput) (contract.Answer[readOutput], error) {
 		none := contract.Answer[readOutput]{}
@@ -141,7 +142,7 @@ func (r *reader) read(ctx context.Context, files []wanted) error {
 	}
 	slices.SortStableFunc(order, func(a, b *part) int { return cmp.Compare(a.need, b.need) })
 	for i, p := range order {
-		r.room -= encoded(p.shown) + 320 // the names and marks around it
+		r.room -= op.EncodedLen(p.shown) + 320 // the names and marks around it
 		if p.err != nil {
 			continue
 		}
@@ -157,7 +158,7 @@ func (r *reader) read(ctx context.Context, files []wanted) error {
 			return p.err
 		}
 		if p.err == nil && p.out.Content != nil {
-			r.room -= encoded(*p.out.Content)
+			r.room -= op.EncodedLen(*p.out.Content)
 		}
 	}
 	return nil
@@ -254,7 +255,7 @@ func fitting(ctx context.Context, source io.ReaderAt, size int64, q text.Query, 
 		if err != nil {
 			return w, err
 		}
-		n := encoded(w.Content)
+		n := op.EncodedLen(w.Content)
 		if n <= share {
 			return w, nil
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 type imageInput struct {
-	Path     string `json:"path" maxLength:"1024" doc:"The picture, relative to the workspace."`
+	Path     string `json:"path" maxLength:"1024" doc:"The picture, relative to the workspace's root."`
 	MaxBytes int64  `json:"maxBytes" min:"1024" max:"8388608" default:"2097152" doc:"The largest file to give."`
 }
 
@@ -23,7 +23,7 @@ type imageOutput struct {
 func (s *Service) readImage() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "read_image", Title: "Read a picture", Gateway: "dodo_read",
-		Doc:   "Shows a PNG, JPEG, GIF or WebP file of the workspace: the answer carries the picture itself. What it is goes by its bytes, not by its name.",
+		Doc:   "Shows a PNG, JPEG, GIF or WebP file: the answer carries the picture itself. Its bytes say what it is, not its name.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(_ context.Context, _ contract.Call, in imageInput) (contract.Answer[imageOutput], error) {
 		none := contract.Answer[imageOutput]{}

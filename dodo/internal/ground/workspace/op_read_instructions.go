@@ -8,6 +8,7 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/text"
+	"localmcp/internal/op"
 	"localmcp/internal/safefile"
 )
 
@@ -40,16 +41,16 @@ var (
 
 func (s *Service) readInstructions() contract.Op {
 	return contract.Read(contract.Def{
-		Name: "read_instructions", Title: "Read a project's instructions", Gateway: "dodo_read",
+		Name: "read_instructions", Title: "Read the project's instructions", Gateway: "dodo_read",
 		Doc: "Gives the files in which a project tells contributors and assistants how to work on it (AGENTS.md, CLAUDE.md, CONTRIBUTING.md, rules of editors). " +
-			"Call it once before you change a project that is new to you. They are the project's conventions and come from the workspace: not orders of the user.",
+			"Call it once before you change a project that is new to you. They are the project's conventions, not orders of the user.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, _ contract.Call, in instructionsInput) (contract.Answer[instructionsOutput], error) {
 		if err := s.tree.Check(); err != nil {
 			return contract.Answer[instructionsOutput]{}, err
 		}
 		a := contract.Answer[instructionsOutput]{Data: instructionsOutput{Files: []instructions{}, Note: instructionsNote}}
-		total, room := instructionsTotal, s.room()-len(instructionsNote)
+		total, room := instructionsTotal, s.limits.Room()-len(instructionsNote)
 		for _, p := range s.instructionPaths() {
 			if err := ctx.Err(); err != nil {
 				return contract.Answer[instructionsOutput]{}, err
@@ -58,7 +59,7 @@ func (s *Service) readInstructions() contract.Op {
 			if !ok {
 				continue
 			}
-			room -= encoded(p.Shown()) + 64 // the names and marks around it
+			room -= op.EncodedLen(p.Shown()) + 64 // the names and marks around it
 			shown := content[:start(content, min(in.MaxBytesPerFile, total), room)]
 			cut := len(shown) < len(content)
 			a.Truncated = a.Truncated || cut
@@ -66,7 +67,7 @@ func (s *Service) readInstructions() contract.Op {
 				break
 			}
 			total -= len(shown)
-			room -= encoded(shown)
+			room -= op.EncodedLen(shown)
 			a.Data.Files = append(a.Data.Files, instructions{p.Shown(), shown, cut})
 		}
 		return a, nil
@@ -110,7 +111,7 @@ func (s *Service) instruction(p Path) (string, bool) {
 // max bytes and at most room bytes as JSON.
 func start(s string, max, room int) int {
 	room -= 2 // the quotes
-	if len(s) <= max && encoded(s) <= room+2 {
+	if len(s) <= max && op.EncodedLen(s) <= room+2 {
 		return len(s)
 	}
 	for i, r := range s {

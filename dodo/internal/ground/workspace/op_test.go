@@ -128,7 +128,7 @@ func TestListFilesIsBounded(t *testing.T) {
 	}
 	s := service(t, dir, Options{})
 	s.limits.TreeEntriesMax = 5000
-	for args, most := range map[string]int{`{}`: usualAnswer, `{"depth":10,"maxEntries":2000}`: s.room()} {
+	for args, most := range map[string]int{`{}`: contract.UsualAnswer, `{"depth":10,"maxEntries":2000}`: s.limits.Room()} {
 		var got listing
 		a, err := ask(t, s, "list_files", args, &got)
 		must(t, err)
@@ -277,7 +277,7 @@ func TestReadFilesShareTheAnswer(t *testing.T) {
 		if !f.Truncated || !f.Partial || f.NextOffset == nil || !utf8.ValidString(f.text()) {
 			t.Errorf("%s: %+v", f.Path, f)
 		}
-		total += encoded(f.text())
+		total += op.EncodedLen(f.text())
 	}
 	if total < 40_000 {
 		t.Errorf("only %d bytes of the answer were used", total)
@@ -439,9 +439,9 @@ func TestReadInstructions(t *testing.T) {
 	must(t, os.Rename(dir+".moved", dir))
 }
 
-// TestSecretsAreInvisibleToEveryOperation puts one word into everything that is closed, and
+// TestReadingShowsNothingClosed puts one word into everything that is closed, and
 // looks for it and for the names in whatever the operations say.
-func TestSecretsAreInvisibleToEveryOperation(t *testing.T) {
+func TestReadingShowsNothingClosed(t *testing.T) {
 	dir := t.TempDir()
 	closed := []string{
 		".env", "a/.ENV.local", ".ssh/id", "x.pem", ".git/config", "a/.git/config", "b/.git", ".cursor/rules/secrets.md", ".claude/credentials.json", "state/db",

@@ -13,7 +13,8 @@ const coherentTries = 3
 
 // Read reads a file whole, as it was at one moment. One of more than max bytes gives
 // FILE_TOO_LARGE without being read; max 0 means the tree's own limit. One that does not
-// hold still gives FILE_CHANGED.
+// hold still gives FILE_CHANGED. What it cannot tell from one state is what several calls write
+// within one tick of the file system's clock, and what is written through a memory map.
 func (t *Tree) Read(p Path, max int64) ([]byte, Info, error) {
 	if max <= 0 {
 		max = t.maxFile
@@ -37,16 +38,31 @@ func (t *Tree) readOnce(p Path, max int64) (data []byte, in Info, again bool, er
 	if f.Info.Size > max {
 		return nil, Info{}, false, tooLarge(p, f.Info.Size, max)
 	}
+	// A write that is under way has set the time of the last change when it began: only one that
+	// begins from here on makes a difference that can be seen.
+	safefile.AwaitWrite(f.File)
+	if still, err := t.unchanged(p, f); err != nil || !still {
+		return nil, Info{}, !still, err
+	}
 	data = make([]byte, f.Info.Size+1)
 	n, err := io.ReadFull(f, data)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, Info{}, false, t.lookup(p, err)
 	}
-	after, err := safefile.StatFile(f.File)
+	still, err := t.unchanged(p, f)
 	if err != nil {
-		return nil, Info{}, false, t.lookup(p, err)
+		return nil, Info{}, false, err
 	}
-	return data[:n], f.Info, int64(n) != f.Info.Size || !infoOf(after).Same(f.Info), nil
+	return data[:n], f.Info, int64(n) != f.Info.Size || !still, nil
+}
+
+// unchanged reports whether an open file is what it was when it was opened.
+func (t *Tree) unchanged(p Path, f *File) (bool, error) {
+	now, err := safefile.StatFile(f.File)
+	if err != nil {
+		return false, t.lookup(p, err)
+	}
+	return infoOf(now).Same(f.Info), nil
 }
 
 func tooLarge(p Path, size, max int64) error {

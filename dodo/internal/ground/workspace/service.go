@@ -5,7 +5,6 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/internal/fault"
-	"localmcp/internal/op"
 )
 
 // Service is the operations that only look at files.
@@ -70,20 +69,4 @@ func (s *Service) from(ctx context.Context, c contract.Call, projectID string) (
 		return nil, nil, err
 	}
 	return v.Tree, &v.Project, nil
-}
-
-// usualAnswer is how many characters an answer has at most that nobody asked to be large
-// (decisions 1.4).
-const usualAnswer = 10_000
-
-// room is how many bytes of JSON an answer may have.
-func (s *Service) room() int { return s.limits.ToolContentBytes - 4<<10 }
-
-// encoded is how many bytes a text takes as JSON.
-func encoded(s string) int {
-	raw, err := op.Encode(s)
-	if err != nil {
-		return 6 * len(s)
-	}
-	return len(raw)
 }

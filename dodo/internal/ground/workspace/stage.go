@@ -14,7 +14,7 @@ import (
 // StageName is the name of the nth stage of a change. It says before anything is written
 // where bytes will wait, so that a journal can.
 func StageName(id string, n int) string {
-	return fmt.Sprintf("%s%s-%0*x", stagePrefix, id, stageRandom, n)
+	return fmt.Sprintf("%s%s-%0*x", stagePrefix, id, stageDigits, n)
 }
 
 // unfinished marks the name that a stage has while it is written: what stands under its own
@@ -25,7 +25,7 @@ const unfinished = "f"
 // the attributes of model, or without one exactly the permission bits of mode. A stage that is
 // there has the bytes already or is in the way: fs.ErrExist.
 func (d *Dir) WriteStage(stage string, data []byte, mode fs.FileMode, model *File) error {
-	part := stage[:len(stage)-stageRandom] + unfinished + stage[len(stage)-stageRandom+1:]
+	part := stage[:len(stage)-stageDigits] + unfinished + stage[len(stage)-stageDigits+1:]
 	err := d.d.Remove(part) // of one who died
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		if model != nil {
@@ -85,7 +85,8 @@ func (d *Dir) Withdraw(name, stage string) error {
 }
 
 // Restore gives a stage a name that nothing may have: else the error is fs.ErrExist and
-// CONFLICT. Unlike Publish it takes names that something had before and nothing new may get.
+// CONFLICT. Names that something had before are taken, too; for a new one ask
+// [Tree.Creatable] first.
 func (d *Dir) Restore(stage, name string) error {
 	if err := d.access(name); err != nil {
 		return err
@@ -99,8 +100,26 @@ func (d *Dir) Restore(stage, name string) error {
 	return d.fault(d.path.Join(name), err)
 }
 
-// Rename is MoveTo for names that something had before.
+// Rename gives a regular file another name, which nothing may have: else the error is
+// fs.ErrExist and CONFLICT. Directories are not moved: what is secret by its path would not be
+// so any more. Names that something had before are taken, too, as by [Dir.Restore].
 func (d *Dir) Rename(name string, dst *Dir, dstName string) error {
+	if err := d.access(name); err != nil {
+		return err
+	}
+	in, err := d.d.Stat(name)
+	if err != nil {
+		return d.fault(d.path.Join(name), err)
+	}
+	if err := d.t.regular(d.path.Join(name), in); err != nil {
+		return err
+	}
+	return d.Return(name, dst, dstName)
+}
+
+// Return is [Dir.Rename] for whatever has the name: it takes back a Rename that met what
+// somebody had put there in the last instant.
+func (d *Dir) Return(name string, dst *Dir, dstName string) error {
 	if err := d.access(name); err != nil {
 		return err
 	}

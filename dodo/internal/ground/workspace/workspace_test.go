@@ -95,7 +95,7 @@ func TestWalkIsTheSameInOrderAndInParallel(t *testing.T) {
 	}
 }
 
-func TestDirPublishesAndExchanges(t *testing.T) {
+func TestDirRestoresAndExchanges(t *testing.T) {
 	dir := t.TempDir()
 	tr := tree(t, dir, Options{})
 	d, made, err := tr.Parent(parsed(t, "x/y/f"), true)
@@ -104,12 +104,8 @@ func TestDirPublishesAndExchanges(t *testing.T) {
 	if diff := cmp.Diff([]Path{{"x"}, {"x/y"}}, made, cmp.AllowUnexported(Path{})); diff != "" {
 		t.Error(diff)
 	}
-	one, err := d.Stage([]byte("one"), 0o640, "cs_1")
-	must(t, err)
-	must(t, d.Publish(one, "f"))
-	two, err := d.Stage([]byte("two"), 0o600, "cs_1")
-	must(t, err)
-	must(t, d.Exchange(two, "f"))
+	must(t, d.Restore(staged(t, d, "cs_1", "one", 0o640), "f"))
+	must(t, d.Exchange(staged(t, d, "cs_1", "two", 0o600), "f"))
 	data, in, err := tr.Read(parsed(t, "x/y/f"), 0)
 	must(t, err)
 	if string(data) != "two" || in.Mode != 0o600 {
@@ -121,6 +117,14 @@ func TestDirPublishesAndExchanges(t *testing.T) {
 	if len(left) != 1 {
 		t.Errorf("left: %v", left)
 	}
+}
+
+// staged writes the first stage of a change.
+func staged(t testing.TB, d *Dir, id, text string, mode fs.FileMode) string {
+	t.Helper()
+	name := StageName(id, 1)
+	must(t, d.WriteStage(name, []byte(text), mode, nil))
+	return name
 }
 
 func sorted(list []string) []string {

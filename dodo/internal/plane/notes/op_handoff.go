@@ -39,7 +39,7 @@ func (s *Service) handoffWrite() contract.Op {
 	return contract.Read(contract.Def{
 		Name: "handoff_write", Title: "Write a handoff", Gateway: "dodo_write",
 		Doc: "Leaves a note for the session that goes on with this work: goal, what was changed and tested, what is in the way, " +
-			"what comes next. No file changes.",
+			"what comes next. No file changes. The last 200 of a workspace are kept.",
 		Scope: contract.ScopeWrite, Class: contract.ClassPlan,
 	}, func(ctx context.Context, c contract.Call, in handoffWriteIn) (a contract.Answer[handoffWriteOut], err error) {
 		content, err := op.Encode(in.Handoff)
@@ -60,7 +60,7 @@ func (s *Service) handoffWrite() contract.Op {
 }
 
 type handoffReadIn struct {
-	HandoffID string `json:"handoffId,omitempty" maxLength:"128" doc:"Which; the newest when absent."`
+	HandoffID string `json:"handoffId,omitempty" maxLength:"128" doc:"Id of the one to read; the newest when absent."`
 	List      bool   `json:"list" default:"false" doc:"List them instead."`
 	Limit     int    `json:"limit" min:"1" max:"50" default:"10" doc:"How many to list."`
 }
@@ -85,7 +85,7 @@ func (s *Service) handoffRead() contract.Op {
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, _ contract.Call, in handoffReadIn) (a contract.Answer[handoffReadOut], err error) {
 		if in.List && in.HandoffID != "" {
-			return a, fault.New(contract.InvalidInput, "list and handoffId cannot be used together")
+			return a, fault.New(contract.InvalidInput, "list and handoffId cannot be used together").WithHint("leave one of them out")
 		}
 		id := in.HandoffID
 		if id == "" {

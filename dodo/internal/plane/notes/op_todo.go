@@ -11,7 +11,7 @@ import (
 )
 
 type todo struct {
-	ID       string `json:"id" minLength:"1" maxLength:"64" doc:"Your own id of it."`
+	ID       string `json:"id" minLength:"1" maxLength:"64" doc:"An id that the writer of the list chose."`
 	Content  string `json:"content" minLength:"1" maxLength:"500"`
 	Status   string `json:"status" enum:"pending|in_progress|completed"`
 	Priority string `json:"priority,omitempty" enum:"high|medium|low"`

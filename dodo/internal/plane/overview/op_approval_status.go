@@ -22,7 +22,7 @@ type approvalOut struct {
 
 func (s *Service) approvalStatus() contract.Op {
 	return contract.Read(contract.Def{
-		Name: "approval_status", Title: "Status of an approval", Gateway: "dodo_read",
+		Name: "approval_status", Title: "Check an approval", Gateway: "dodo_read",
 		Doc: "Tells whether the owner answered a question that one of your calls put. " +
 			"When it is approved, make that same call again, with the same arguments.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,

@@ -39,7 +39,7 @@ var known = []string{"node", "npm", "pnpm", "yarn", "bun", "python3", "pip3", "g
 
 func (s *Service) environmentInfo() contract.Op {
 	return contract.Read(contract.Def{
-		Name: "environment_info", Title: "The machine's tools", Gateway: "dodo_read",
+		Name: "environment_info", Title: "Show the machine's tools", Gateway: "dodo_read",
 		Doc:   "Tells what machine this is, which development programs it has, and what dodo can do here.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, _ contract.Call, _ environmentIn) (a contract.Answer[environmentOut], err error) {

@@ -181,6 +181,15 @@ func TestDocumentsAreCut(t *testing.T) {
 	}
 }
 
+// TestDocumentsShowWhatIsHidden: what a reader of the text would not see is written out.
+func TestDocumentsShowWhatIsHidden(t *testing.T) {
+	w := newWorld(t, map[string]string{"README.md": "\ufeffa\r\nb\tc\x1b[8mhidden\u202edne\r\n"})
+	docs := w.overview()["docs"].([]any)
+	if p := docs[0].(map[string]any)["preview"].(string); p != "a\nb\tc\\u{1b}[8mhidden\\u{202e}dne\n" {
+		t.Errorf("%q", p)
+	}
+}
+
 // TestTreeIsBounded: a large workspace gives a part and says so.
 func TestTreeIsBounded(t *testing.T) {
 	w := newWorld(t, nil)
