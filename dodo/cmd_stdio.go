@@ -83,7 +83,7 @@ func (p *program) stdio(ctx context.Context, f stdioFlags) error {
 	set := surface.Tools(kind, surface.Order(s.listed()), s.gate, contract.LocalGrant)
 	err = mcpserve.New(mcpserve.Options{
 		Name: "dodo", Title: "Dodo", Version: version, Instructions: instructions, Set: set, Caller: contract.LocalGrant,
-		MaxFrame: in.config.Limits.RequestBodyBytes + frameRoom, MaxReply: wholeAnswers, Log: log,
+		MaxFrame: in.config.Limits.RequestBodyBytes + frameRoom, MaxReply: wholeAnswers, MaxCalls: callsAtOnce, Log: log,
 	}).ServeStdio(ctx)
 	if e := s.leave(ctx, door); err == nil {
 		err = e
@@ -118,6 +118,8 @@ const (
 	frameRoom = 64 << 10
 	// wholeAnswers: operations hold their answers to the limit themselves.
 	wholeAnswers = 1 << 30
+	// callsAtOnce is more than may wait for their turn, so that readers never wait with them.
+	callsAtOnce = 64
 )
 
 // instructions are what a client's model reads first. The first 512 characters stand alone.
