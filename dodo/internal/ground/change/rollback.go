@@ -114,13 +114,13 @@ func (s *Service) undoPlan(ctx context.Context, who contract.Principal, e *entry
 		case Modify:
 			f.Action = Modify
 		case Delete:
-			f.Action, f.Parents, f.mode = Create, true, st.mode
+			f.Action, f.Parents, f.comesBack, f.mode = Create, true, true, st.mode
 		case Move:
 			f = File{Action: Move, Path: st.dest, Dest: st.path, BeforeHash: st.before, AfterHash: st.before, Parents: true}
 		case MakeDir:
 			f.Action = RemoveDir
 		case RemoveDir:
-			f.Action, f.mode = MakeDir, st.mode
+			f.Action, f.comesBack, f.mode = MakeDir, true, st.mode
 		}
 		if f.Action == Create || f.Action == Modify {
 			data, err := s.backups.load(ctx, f.AfterHash)
