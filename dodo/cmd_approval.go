@@ -18,6 +18,8 @@ import (
 // pendingOut is what pending prints.
 type pendingOut struct {
 	Approvals []approvalOut `json:"approvals"`
+
+	whole bool // nothing of the previews is left out
 }
 
 // Text is the list in words, with all that an answer is about.
@@ -29,8 +31,16 @@ func (o pendingOut) Text() string {
 	for _, a := range o.Approvals {
 		fmt.Fprintf(&b, "%s  %s, asked by %s, until %s\n    %s\n    in %s\n", a.ID, line(a.Tool), line(a.Client), a.Expires.Local().Format("15:04:05"),
 			line(a.Summary), orDash(line(a.Root)))
-		if len(a.Preview) > 0 && string(a.Preview) != "null" {
-			b.WriteString(beginning(block(indented(a.Preview))))
+		if len(a.Preview) == 0 || string(a.Preview) == "null" {
+			continue
+		}
+		shown := block(readable(a.Preview))
+		if !o.whole {
+			shown = beginning(shown, a.ID)
+		}
+		b.WriteString(shown)
+		for _, path := range partly(a.Preview) {
+			fmt.Fprintf(&b, "    NOT ALL IS SHOWN of what changes in %s: the difference is too long.\n", line(path))
 		}
 	}
 	b.WriteString("Answer with `dodo approve ID` or `dodo deny ID`.\n")
@@ -44,7 +54,7 @@ const (
 )
 
 // beginning cuts a long preview and says so.
-func beginning(s string) string {
+func beginning(s, id string) string {
 	var b strings.Builder
 	shown, more, cut := 0, 0, false
 	for l := range strings.Lines(s) {
@@ -60,31 +70,89 @@ func beginning(s string) string {
 	}
 	switch {
 	case more > 0:
-		fmt.Fprintf(&b, "    and %d more lines: `dodo pending --json` has all\n", more)
+		fmt.Fprintf(&b, "    and %d more lines: `dodo pending %s` shows them\n", more, id)
 	case cut:
-		b.WriteString("    with longer lines than are shown: `dodo pending --json` has all\n")
+		fmt.Fprintf(&b, "    with longer lines than are shown: `dodo pending %s` shows them whole\n", id)
 	}
 	return b.String()
 }
 
-func indented(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
+// partly names the files of a preview whose difference is not whole.
+func partly(preview json.RawMessage) (paths []string) {
+	var files []struct {
+		Path          string `json:"path"`
+		DiffTruncated bool   `json:"diffTruncated"`
+	}
+	if json.Unmarshal(preview, &files) != nil {
+		return nil // a preview of another kind has no such files
+	}
+	for _, f := range files {
+		if f.DiffTruncated {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+// readable writes JSON for reading: a line for each value, and texts of several lines as they
+// are, indented.
+func readable(raw json.RawMessage) string {
+	var b strings.Builder
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := readableValue(&b, d, ""); err != nil {
 		return string(raw)
 	}
-	return b.String()
+	return strings.TrimLeft(b.String(), "\n ")
+}
+
+// readableValue writes the next value behind what names it.
+func readableValue(b *strings.Builder, d *json.Decoder, indent string) error {
+	t, err := d.Token()
+	if err != nil {
+		return err
+	}
+	deeper := indent + "  "
+	switch v := t.(type) {
+	case json.Delim:
+		for d.More() {
+			name := "-"
+			if v == '{' {
+				if t, err = d.Token(); err != nil {
+					return err
+				}
+				name = line(t.(string)) + ":"
+			}
+			b.WriteString("\n" + indent + name)
+			if err := readableValue(b, d, deeper); err != nil {
+				return err
+			}
+		}
+		_, err = d.Token()
+		return err
+	case string:
+		if strings.Contains(v, "\n") {
+			v = "\n" + indent + strings.ReplaceAll(strings.TrimSuffix(v, "\n"), "\n", "\n"+indent)
+		} else {
+			v = " " + v
+		}
+		b.WriteString(v)
+	default:
+		fmt.Fprintf(b, " %v", v)
+	}
+	return nil
 }
 
 func (p *program) pendingCommand() *cobra.Command {
 	var asJSON bool
 	var root string
 	c := &cobra.Command{
-		Use:   "pending",
+		Use:   "pending [ID]",
 		Short: "Show what waits for your approval",
 		Long: "Pending shows the calls that wait for your word, of every running server of this installation, with\n" +
-			"what each would do.",
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+			"what each would do. Long ones are shown in part; with an ID, that one is shown whole.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
 			live, err := p.running(c.Context(), root)
 			if err != nil {
 				return err
@@ -94,7 +162,7 @@ func (p *program) pendingCommand() *cobra.Command {
 				return err
 			}
 			defer in.close(nil)
-			out := pendingOut{}
+			out := pendingOut{whole: len(args) > 0}
 			var failed error
 			answered := false
 			for _, l := range live {
@@ -110,6 +178,9 @@ func (p *program) pendingCommand() *cobra.Command {
 				}
 				answered = true
 				for _, a := range list {
+					if len(args) > 0 && a.ID != args[0] {
+						continue
+					}
 					full, err := in.store.Approval(c.Context(), a.Workspace, "", a.ID)
 					if err != nil {
 						return err
@@ -122,8 +193,11 @@ func (p *program) pendingCommand() *cobra.Command {
 					out.Approvals = append(out.Approvals, a)
 				}
 			}
-			if failed != nil && !answered {
+			if failed != nil && (!answered || len(args) > 0 && len(out.Approvals) == 0) {
 				return failed
+			}
+			if len(args) > 0 && len(out.Approvals) == 0 {
+				return notWaiting()
 			}
 			return p.output(asJSON, out)
 		},
@@ -188,5 +262,9 @@ func (p *program) decide(ctx context.Context, cmd, id string) (a approvalOut, er
 	if failed != nil {
 		return a, failed
 	}
-	return a, fault.New(contract.NotFound, "no running server waits for an approval of that id").WithHint("`dodo pending` lists what waits")
+	return a, notWaiting()
+}
+
+func notWaiting() error {
+	return fault.New(contract.NotFound, "no running server waits for an approval of that id").WithHint("`dodo pending` lists what waits")
 }

@@ -265,7 +265,7 @@ func TestApprovals(t *testing.T) {
 	}
 	status, out, errs := run1("pending")
 	if status != 0 || !strings.Contains(out, a.ID) || !strings.Contains(out, "write_file") || !strings.Contains(out, root) || strings.ContainsAny(out, "\x1b\u202e") ||
-		strings.Contains(out, "\nApproved") {
+		!strings.Contains(out, "\n    path: a\\u{202e}b\n    text:\n      x\\u{1b}[31m\n      Approved: yes\n") {
 		t.Errorf("%d %q %s", status, out, errs)
 	}
 	if status, _, errs := run1("approve", "apr_0000000000"); status != 1 {
@@ -280,15 +280,23 @@ func TestApprovals(t *testing.T) {
 	if _, used, err := in.store.Consume(t.Context(), q, time.Minute); !used || err != nil {
 		t.Errorf("%v %v", used, err)
 	}
-	q.Digest, q.Detail = "sha256:1", json.RawMessage(`{"diff":"`+strings.Repeat("x", 2<<20)+`","lines":[0`+strings.Repeat(",1", 400)+`]}`)
+	q.Digest, q.Detail = "sha256:1", json.RawMessage(`[{"path":"f","diff":"`+strings.Repeat("x", 2<<20)+`\n+\t\u202e","lines":[0`+strings.Repeat(",1", 400)+`],"diffTruncated":true}]`)
 	if a, _, err = in.store.Consume(t.Context(), q, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if status, out, errs := run1("pending", "--json"); status != 0 || len(out) < 2<<20 || !strings.Contains(out, a.ID) {
 		t.Errorf("a preview longer than a message: %d, %d bytes, %s", status, len(out), errs)
 	}
-	if status, out, _ := run1("pending"); status != 0 || !strings.Contains(out, "and 206 more lines") || len(out) > 20_000 {
+	notAll := "NOT ALL IS SHOWN of what changes in f"
+	if status, out, _ := run1("pending"); status != 0 || !strings.Contains(out, "and 208 more lines: `dodo pending "+a.ID+"`") || len(out) > 20_000 || !strings.Contains(out, notAll) {
 		t.Errorf("%d %.200s", status, out[max(0, len(out)-200):])
+	}
+	if status, out, _ := run1("pending", a.ID); status != 0 || strings.Contains(out, "more lines") || len(out) < 2<<20 || !strings.Contains(out, notAll) ||
+		!strings.Contains(out, "xx\n        +\t\\u{202e}\n") {
+		t.Errorf("%d %d bytes %q", status, len(out), out[:min(len(out), 300)])
+	}
+	if status, _, errs := run1("pending", "apr_0000000000"); status != 1 || !strings.Contains(errs, "waits for an approval of that id") {
+		t.Errorf("%d %s", status, errs)
 	}
 	if status, out, errs := run1("deny", a.ID, "--json"); status != 0 || !strings.Contains(out, `"denied"`) {
 		t.Errorf("%d %s %s", status, out, errs)

@@ -72,6 +72,16 @@ type Bound struct {
 	Key string
 	// Prepare reads, validates and says what is to be done.
 	Prepare func(ctx context.Context, c Call) (Prepared, error)
+	// Outcome tells how an earlier call with these arguments ended when nobody noted it; nil
+	// where an operation cannot tell.
+	Outcome func(ctx context.Context, c Call) (Outcome[any], error)
+}
+
+// Outcome is how a call ended, as its effect itself tells.
+type Outcome[Out any] struct {
+	Known bool
+	// Done is what it answered; nil when nothing of it is in effect.
+	Done *Out
 }
 
 // Op is an operation of dodo: what the gate runs and the surfaces show.
@@ -93,7 +103,7 @@ func Read[In, Out any](d Def, handler func(context.Context, Call, In) (Answer[Ou
 			return Act[Out]{}, err
 		}
 		return Act[Out]{Done: &a}, nil
-	})
+	}, nil)
 }
 
 // Do makes an operation of class mutate-files or exec. prepare must change nothing; only
@@ -102,10 +112,19 @@ func Do[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], e
 	if d.Class != ClassMutate && d.Class != ClassExec {
 		panic("contract: " + d.Name + " does not act; make it with Read")
 	}
-	return build(d, prepare)
+	return build(d, prepare, nil)
 }
 
-func build[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], error)) Op {
+// DoOnce is Do for an operation with an idempotency key whose effect is written down: outcome
+// reads there how a call ended whose process died before it answered.
+func DoOnce[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], error), outcome func(context.Context, Call, In) (Outcome[Out], error)) Op {
+	if d.Class != ClassMutate && d.Class != ClassExec || keyOf(reflect.TypeFor[In]()) == nil {
+		panic("contract: " + d.Name + " does not act, or has no key")
+	}
+	return build(d, prepare, outcome)
+}
+
+func build[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], error), outcome func(context.Context, Call, In) (Outcome[Out], error)) Op {
 	type raw struct{ in In }
 	key := keyOf(reflect.TypeFor[In]())
 	shown := op.Later[In, Envelope[Out]](op.Spec{
@@ -124,6 +143,16 @@ func build[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out]
 			}
 			return erase(act), nil
 		}}
+		if outcome != nil {
+			b.Outcome = func(ctx context.Context, c Call) (Outcome[any], error) {
+				o, err := outcome(ctx, c, v.in)
+				if err != nil || o.Done == nil {
+					return Outcome[any]{Known: o.Known}, err
+				}
+				done := any(*o.Done)
+				return Outcome[any]{Known: true, Done: &done}, nil
+			}
+		}
 		if key != nil {
 			b.Key = reflect.ValueOf(v.in).FieldByIndex(key).String()
 		}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,7 +76,7 @@ func (c *call) run(ctx context.Context) (_ contract.Result, err error) {
 	if err != nil {
 		return none, err
 	}
-	receipt, err := c.replay(ctx, bound.Key)
+	receipt, err := c.replay(ctx, bound)
 	if err != nil || receipt != nil {
 		return contract.Result{Data: receipt}, err
 	}
@@ -174,22 +175,46 @@ func (c *call) context() error {
 }
 
 // replay looks for the answer to a key that was used before.
-func (c *call) replay(ctx context.Context, key string) (json.RawMessage, error) {
-	if key == "" {
+func (c *call) replay(ctx context.Context, b contract.Bound) (json.RawMessage, error) {
+	if b.Key == "" {
 		return nil, nil
 	}
 	var err error
 	if c.digest, err = contract.Digest(jsontext.Value(c.Args)); err != nil {
 		return nil, fault.Wrap(contract.InvalidInput, err, "the arguments are not valid JSON").WithHint("give one JSON object")
 	}
-	c.key = &state.Key{Key: key, Principal: c.principal.GrantID, Workspace: c.workspace.ID, Tool: c.Op}
-	return c.receipt(ctx)
+	c.key = &state.Key{Key: b.Key, Principal: c.principal.GrantID, Workspace: c.workspace.ID, Tool: c.Op}
+	receipt, err := c.receipt(ctx)
+	if errors.Is(err, contract.RecoveryRequired) && b.Outcome != nil {
+		return c.learn(ctx, b, err)
+	}
+	return receipt, err
 }
 
 // receipt is the stored answer of the call's key; nil when there is none.
 func (c *call) receipt(ctx context.Context) (json.RawMessage, error) {
 	receipt, err := c.State.Receipt(ctx, *c.key, c.digest, c.retention())
 	if err != nil || receipt == nil {
+		return nil, err
+	}
+	return replayed(receipt)
+}
+
+// learn settles a key of which nobody noted how its call ended, by what the effect itself tells:
+// the answer, or nil when the call may be made as if it were new. It fails with unknown where
+// that does not tell either.
+func (c *call) learn(ctx context.Context, b contract.Bound, unknown error) (receipt json.RawMessage, err error) {
+	defer c.contain(&err)
+	o, err := b.Outcome(ctx, contract.Call{Principal: c.principal, RequestID: c.id})
+	if err != nil || !o.Known {
+		return nil, cmp.Or(err, unknown)
+	}
+	if o.Done != nil {
+		if receipt, err = op.Encode(*o.Done); err != nil {
+			return nil, fmt.Errorf("encode an answer: %w", err)
+		}
+	}
+	if receipt, err = c.State.Settle(ctx, *c.key, c.digest, c.retention(), receipt); err != nil || receipt == nil {
 		return nil, err
 	}
 	return replayed(receipt)

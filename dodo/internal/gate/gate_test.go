@@ -432,6 +432,47 @@ func TestKeyAfterFailure(t *testing.T) {
 	}
 }
 
+// TestKeyIsLearned: where nobody noted how a call ended, its effect may tell.
+func TestKeyIsLearned(t *testing.T) {
+	done, surprise := &out{Text: "was done"}, fault.New(contract.NotFound, "lost")
+	for _, c := range []struct {
+		outcome contract.Outcome[out]
+		err     error
+		says    string // code of the second call, or what it answers
+		effects int
+	}{
+		{contract.Outcome[out]{Known: true, Done: done}, nil, `{"replayed":true,"text":"was done"}`, 1},
+		{contract.Outcome[out]{Known: true}, nil, `{"text":"again","replayed":false}`, 2},
+		{contract.Outcome[out]{}, nil, string(contract.RecoveryRequired), 1},
+		{contract.Outcome[out]{}, surprise, string(contract.NotFound), 1},
+	} {
+		w := newWorld(t)
+		effects := 0
+		def := contract.Def{Name: "once", Title: "T", Doc: "D.", Gateway: "dodo_read", Scope: contract.ScopeWrite, Class: contract.ClassMutate}
+		w.ops["once"] = contract.DoOnce(def, func(context.Context, contract.Call, in) (contract.Act[out], error) {
+			return contract.Act[out]{Run: func(context.Context) (answer, error) {
+				if effects++; effects == 1 {
+					return answer{}, errors.New("a surprise")
+				}
+				return answer{Data: out{Text: "again"}}, nil
+			}}, nil
+		}, func(context.Context, contract.Call, in) (contract.Outcome[out], error) { return c.outcome, c.err })
+		const args = `{"text":"a","idempotencyKey":"12345678"}`
+		w.call("once", args)
+		r := w.call("once", args)
+		says := code(r)
+		if r.OK {
+			says = data(t, r)
+		}
+		if says != c.says || effects != c.effects {
+			t.Errorf("%+v: %s, %d effects", c.outcome, says, effects)
+		}
+		if third := w.call("once", args); code(third) != code(r) {
+			t.Errorf("%+v: then %s", c.outcome, code(third))
+		}
+	}
+}
+
 // TestContained shows that a panic and a surprise fail the call alone and tell nothing.
 func TestContained(t *testing.T) {
 	w := newWorld(t)

@@ -165,7 +165,7 @@ func (w *work) add(f *File) error {
 	j := &job{step: step{action: f.Action, path: p.String(), before: f.BeforeHash, after: f.AfterHash, mode: f.mode}, at: p, body: f.after}
 	switch f.Action {
 	case Create:
-		err = w.addCreate(j, f.Parents)
+		err = w.addCreate(j, f)
 	case Modify, Delete:
 		if f.BeforeHash == f.AfterHash {
 			return nil // nothing is to be done
@@ -174,7 +174,7 @@ func (w *work) add(f *File) error {
 	case Move:
 		err = w.addMove(j, f)
 	case MakeDir, RemoveDir:
-		return w.addDirectory(j)
+		return w.addDirectory(j, f)
 	}
 	if err != nil {
 		if j.model != nil {
@@ -186,11 +186,11 @@ func (w *work) add(f *File) error {
 	return nil
 }
 
-func (w *work) addCreate(j *job, parents bool) error {
+func (w *work) addCreate(j *job, f *File) error {
 	if err := w.s.Tree.Access(j.at); err != nil {
 		return err
 	}
-	if j.mode == 0 {
+	if !f.comesBack {
 		j.mode = uint32(0o666 &^ w.s.umask)
 	}
 	d, err := w.dir(j.at.Parent(), j.at)
@@ -198,7 +198,7 @@ func (w *work) addCreate(j *job, parents bool) error {
 		return err
 	}
 	if d == nil {
-		if !parents {
+		if !f.Parents {
 			return stop(j.path, parentReason)
 		}
 		return w.addParents(j.at.Parent())
@@ -326,7 +326,7 @@ func (w *work) addMove(j *job, f *File) error {
 }
 
 // addDirectory: a directory that is as it should be already needs no step.
-func (w *work) addDirectory(j *job) error {
+func (w *work) addDirectory(j *job, f *File) error {
 	in, err := w.s.Tree.Stat(j.at)
 	is := nothing
 	switch {
@@ -339,7 +339,7 @@ func (w *work) addDirectory(j *job) error {
 	}
 	switch {
 	case j.action == MakeDir && is == nothing:
-		if j.mode == 0 {
+		if !f.comesBack {
 			j.mode = 0o777
 		}
 		if err := w.addParents(j.at.Parent()); err != nil {
@@ -601,6 +601,7 @@ func (w *work) sweep() {
 func (w *work) removeDir(d *workspace.Dir, j *job) error {
 	err := d.RemoveDir(j.at.Base())
 	if notEmpty(err) {
+		w.entry.left = append(w.entry.left, j.path)
 		w.notes = append(w.notes, "a directory that the change had made was left, because there is something in it")
 		return nil
 	}

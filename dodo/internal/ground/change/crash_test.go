@@ -3,6 +3,7 @@ package change_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -255,6 +256,90 @@ func TestRecoverForwardBackResolve(t *testing.T) {
 			refused(t, err, contract.Conflict)
 		})
 	}
+}
+
+// TestOutcome: of a call whose process died the next one learns from the journal how it ended.
+func TestOutcome(t *testing.T) {
+	outcome := func(w *world, name string, args obj) (contract.Outcome[any], error) {
+		t.Helper()
+		raw, err := json.Marshal(args)
+		must(t, err)
+		for _, o := range w.ops {
+			if o.Name == name {
+				b, err := o.Bind(raw)
+				must(t, err)
+				return b.Outcome(context.Background(), contract.Call{Principal: client})
+			}
+		}
+		t.Fatal(name)
+		return contract.Outcome[any]{}, nil
+	}
+	for point, done := range map[string]bool{"begin": false, "publish": false, "committed": true} {
+		t.Run(point, func(t *testing.T) {
+			w := newWorld(t)
+			die := func(name string, args obj) {
+				t.Helper()
+				func() {
+					defer func() { _ = recover() }()
+					w.svc.FailAt(func(p string) error {
+						if p == point {
+							panic(crash{})
+						}
+						return nil
+					})
+					_, _ = w.try(name, args)
+				}()
+				w.reopen()
+			}
+			want := func(name string, args obj, is string) {
+				t.Helper()
+				o, err := outcome(w, name, args)
+				must(t, err)
+				if !o.Known || (o.Done != nil) != done {
+					t.Fatalf("%s that died at %s: %+v", name, point, o)
+				}
+				if done && !strings.Contains(fmt.Sprintf("%+v", *o.Done), is) {
+					t.Errorf("it answers %+v", *o.Done)
+				}
+			}
+			w.write("f", "old")
+			w.write("g", "gone")
+			plan := w.plan([]obj{{"op": "replace_file", "path": "f", "content": "new"}, {"op": "create", "path": "d/n", "content": "n", "createParents": true}, {"op": "move", "path": "g", "destPath": "h"}})
+			die("apply_changes", plan)
+			want("apply_changes", plan, "Files:[{Path:f ")
+			_, err := w.try("apply_changes", plan)
+			refused(t, err, contract.PlanExpired) // of another epoch, or applied
+			c := w.call("write_file", obj{"path": "f", "content": "newer"})
+			undo := obj{"changesetId": c.str("changesetId"), "idempotencyKey": "12345678"}
+			die("rollback_changes", undo)
+			want("rollback_changes", undo, "Restored:[f]")
+			if !done {
+				w.call("rollback_changes", undo) // as if it were new
+			}
+			list, err := w.svc.History(context.Background(), 1)
+			must(t, err)
+			w.call("rollback_changes", obj{"changesetId": list[0].ID, "idempotencyKey": "12345679"})
+			if o, err := outcome(w, "rollback_changes", undo); err != nil || o.Known {
+				t.Errorf("a rollback that was taken back may be another call's: %+v %v", o, err)
+			}
+		})
+	}
+	w := newWorld(t)
+	plan := w.plan(w.twenty())
+	published := 0
+	_, err := w.attempt(plan, func(p string) error {
+		if p == "publish" {
+			published++
+		}
+		if p == "undo" || published == 16 {
+			return errInjected
+		}
+		return nil
+	})
+	refused(t, err, contract.PartialRecoveryRequired)
+	w.svc.FailAt(nil)
+	_, err = outcome(w, "apply_changes", plan)
+	refused(t, err, contract.RecoveryRequired)
 }
 
 // clean0 lets a next change sweep: recovery forward leaves the stages to it.

@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"slices"
 
 	"localmcp/dodo/internal/contract"
 )
@@ -47,7 +48,7 @@ func (d direct[Out]) act(ctx context.Context) (contract.Act[Out], error) {
 		return a, nil
 	}}
 	if asks {
-		act.Preview = d.s.approval(p)
+		act.Preview = approval(p)
 	}
 	return act, nil
 }
@@ -69,9 +70,9 @@ func (s *Service) asks(ctx context.Context, who contract.Principal) (bool, error
 	return s.Asks(ctx, who)
 }
 
-// notes are what the plan's files have to say.
+// notes are what the plan and its files have to say.
 func (p *Plan) notes() []string {
-	var list []string
+	list := slices.Clone(p.remarks)
 	for _, f := range p.Files {
 		list = append(list, f.notes...)
 	}

@@ -511,3 +511,71 @@ func TestGrownLarge(t *testing.T) {
 		})
 	}
 }
+
+// TestWaitingEndsByItself: what was unclear because another program was in the middle of
+// something is judged anew; what is still unclear, or would lose bytes, waits for the owner.
+func TestWaitingEndsByItself(t *testing.T) {
+	old, ours := "old", "ours"
+	for name, c := range map[string]struct {
+		op          obj
+		path, stage string // what stands there when the next change comes; empty for nothing
+		ends        change.Status
+	}{
+		"as before":                   {obj{"op": "replace_file", "path": "f", "content": ours}, old, ours, change.Failed},
+		"saved by another, ours left": {obj{"op": "replace_file", "path": "f", "content": ours}, "theirs", ours, change.Failed},
+		"whole":                       {obj{"op": "replace_file", "path": "f", "content": ours}, ours, old, change.Committed},
+		"deleted":                     {obj{"op": "delete", "path": "f"}, "", old, change.Committed},
+		"made anew, ours left":        {obj{"op": "delete", "path": "f"}, "theirs", "", change.Failed},
+		"unclear":                     {obj{"op": "replace_file", "path": "f", "content": ours}, "theirs", old, change.RecoveryRequired},
+		"only in the stage":           {obj{"op": "replace_file", "path": "f", "content": ours}, old, "theirs", change.RecoveryRequired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write("f", old)
+			stage := ""
+			died, err := w.attempt(w.plan([]obj{c.op}), func(p string) error {
+				if p == "sync" {
+					panic(crash{})
+				}
+				return nil
+			})
+			if !died {
+				t.Fatal(err)
+			}
+			w.svc.FailAt(nil)
+			for name := range w.tree() {
+				if strings.HasPrefix(name, ".dodo-") {
+					stage = name
+				}
+			}
+			w.write("f", "in between") // with the stage as it is: unclear
+			must(t, w.svc.Reconcile(context.Background()))
+			list, err := change.Everywhere(context.Background(), w.state, "")
+			must(t, err)
+			if len(list) != 1 {
+				t.Fatalf("waiting: %v", list)
+			}
+			for name, text := range map[string]string{"f": c.path, stage: c.stage} {
+				if text == "" {
+					must(t, os.Remove(w.path(name)))
+				} else {
+					w.write(name, text)
+				}
+			}
+			before := w.visible()
+			_, err = w.try("write_file", obj{"path": "other", "content": "x"})
+			if got := w.status(list[0].ID); got != string(c.ends) {
+				t.Errorf("it is %s (%v), want %s", got, err, c.ends)
+			}
+			if c.ends == change.RecoveryRequired {
+				refused(t, err, contract.RecoveryRequired)
+				w.holds(stage, c.stage)
+			} else {
+				must(t, err)
+				must(t, os.Remove(w.path("other")))
+				w.clean()
+			}
+			same(t, before, w.visible())
+		})
+	}
+}

@@ -65,7 +65,8 @@ type journal struct {
 type entry struct {
 	Changeset
 	steps []step
-	swept bool // no stage of it is left
+	swept bool     // no stage of it is left
+	left  []string // directories that were to go and have something in them
 }
 
 // begin makes the intent durable: the changeset, its steps and the backups, in one commit.

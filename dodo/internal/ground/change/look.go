@@ -40,10 +40,12 @@ func glimpseUpTo(d *workspace.Dir, name string, most int64) (seen, error) {
 		return seen{what: other}, nil
 	}
 	f, err := d.Open(name)
-	if err != nil {
-		if errors.Is(err, contract.PathDenied) { // it became something else meanwhile
-			return seen{what: other}, nil
-		}
+	switch {
+	case notThere(err): // it went meanwhile
+		return seen{}, nil
+	case errors.Is(err, contract.PathDenied) || errors.Is(err, contract.FileChanged): // it became something else meanwhile
+		return seen{what: other}, nil
+	case err != nil:
 		return seen{}, err
 	}
 	defer f.Close()

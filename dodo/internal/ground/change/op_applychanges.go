@@ -31,7 +31,7 @@ func (s *Service) applyChanges() contract.Op {
 	d := mutate("apply_changes", "Apply a plan",
 		"Makes the change that preview_changes or a dry run planned, all of it, or nothing when a file was changed since. Can be taken back with rollback_changes.")
 	d.Idempotent = true
-	return contract.Do(d, func(ctx context.Context, c contract.Call, in applyChangesIn) (contract.Act[applyChangesOut], error) {
+	return contract.DoOnce(d, func(ctx context.Context, c contract.Call, in applyChangesIn) (contract.Act[applyChangesOut], error) {
 		var none contract.Act[applyChangesOut]
 		stored, err := s.usable(ctx, c.Principal, in.PlanID, in.PlanHash)
 		if err != nil {
@@ -62,10 +62,46 @@ func (s *Service) applyChanges() contract.Op {
 		}}
 		asks, err := s.asks(ctx, c.Principal)
 		if asks {
-			act.Preview = s.approval(stored.Plan)
+			act.Preview = approval(stored.Plan)
 		}
 		return act, err
-	})
+	}, s.applied)
+}
+
+// applied tells from the journal how a call ended.
+func (s *Service) applied(ctx context.Context, c contract.Call, in applyChangesIn) (o contract.Outcome[applyChangesOut], err error) {
+	e, known, err := s.made(ctx, "plan = ? AND principal = ?", in.PlanID, c.Principal.GrantID)
+	if o.Known = known; err != nil || e == nil {
+		return o, err
+	}
+	o.Done = &applyChangesOut{ChangesetID: e.ID, RollbackAvailable: e.Status == Committed, Files: []appliedFile{}}
+	for _, f := range e.Files {
+		if f.Action != MakeDir { // on the way to a new file
+			o.Done.Files = append(o.Done.Files, appliedFile{f.Path, f.Dest, f.Action, ptr(f.AfterHash)})
+		}
+	}
+	return o, nil
+}
+
+// made finds the change that came of a call which died or did not know: nil and known when none
+// is in effect or ever was.
+func (s *Service) made(ctx context.Context, where string, args ...any) (e *entry, known bool, err error) {
+	if err := s.Reconcile(ctx); err != nil {
+		return nil, false, plain(err)
+	}
+	list, err := s.journal.entries(ctx, "workspace = ? AND "+where+" ORDER BY seq", append([]any{s.WorkspaceID}, args...)...)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, one := range list {
+		switch one.Status {
+		case Committed, RolledBack:
+			e = one
+		case Committing, RecoveryRequired:
+			return nil, false, unfinished(one)
+		}
+	}
+	return e, true, nil
 }
 
 // usable finds a plan that this caller may apply now.

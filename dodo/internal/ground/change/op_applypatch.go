@@ -69,7 +69,7 @@ func (s *Service) applyPatch() contract.Op {
 
 // patch plans one section of a patch.
 func (d *drafter) patch(f *edit.FilePatch) error {
-	o := edit.Options{MaxBytes: d.room()}
+	o := d.editing()
 	if f.Action == edit.Create {
 		p, err := d.path(f.Path)
 		if err != nil {

@@ -16,7 +16,7 @@ type editFileIn struct {
 }
 
 type editIn struct {
-	Find          string `json:"find" minLength:"1" maxLength:"16777216" doc:"The exact text, with its spaces and tabs. LF also meets CRLF, which is kept."`
+	Find          string `json:"find" minLength:"1" maxLength:"16777216" doc:"The exact text, with its spaces and tabs. LF also meets CRLF, which is kept. With \\r\\n in it, replace is written as it stands."`
 	Replace       string `json:"replace" maxLength:"16777216" doc:"What it becomes."`
 	ReplaceAll    bool   `json:"replaceAll" default:"false" doc:"Replace every place."`
 	ExpectedCount int    `json:"expectedCount,omitempty" min:"1" max:"1000" doc:"How many places there are, all of which are replaced; 1 when absent."`
@@ -53,9 +53,9 @@ func (s *Service) editFile() contract.Op {
 			answer := func(p *Plan, changeset *string) contract.Answer[editFileOut] {
 				f := p.Files[0]
 				room := diffBytes
-				diff, cut := s.diff(f, &room)
+				text, cut := diff(f, edit.MaxDiff, &room)
 				return contract.Answer[editFileOut]{Truncated: cut, Warnings: p.notes(), Data: editFileOut{
-					Path: f.Path, Hash: f.AfterHash, BeforeHash: f.BeforeHash, EditsApplied: len(edits), Diff: diff, ChangesetID: changeset,
+					Path: f.Path, Hash: f.AfterHash, BeforeHash: f.BeforeHash, EditsApplied: len(edits), Diff: text, ChangesetID: changeset,
 				}}
 			}
 			if in.DryRun {

@@ -56,7 +56,7 @@ func (s *Service) makeDirectory() contract.Op {
 		}}
 		asks, err := s.asks(ctx, c.Principal)
 		if asks {
-			act.Preview = s.approval(d.plan)
+			act.Preview = approval(d.plan)
 		}
 		return act, err
 	})

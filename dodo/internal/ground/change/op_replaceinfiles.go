@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -57,6 +58,7 @@ func (s *Service) replaceInFiles() contract.Op {
 			"Files that are not text are left alone. Can be taken back with rollback_changes."),
 		func(ctx context.Context, c contract.Call, in replaceInFilesIn) (contract.Act[replaceInFilesOut], error) {
 			var counts map[string]int
+			var last *Plan
 			plan := func(ctx context.Context) (*Plan, error) {
 				d := s.draft(c.Principal, "replace_in_files")
 				var err error
@@ -64,6 +66,7 @@ func (s *Service) replaceInFiles() contract.Op {
 				if err == nil && !in.DryRun {
 					d.plan.Hash, err = d.plan.digest()
 				}
+				last = d.plan
 				return d.plan, err
 			}
 			answer := func(p *Plan, changeset *string) contract.Answer[replaceInFilesOut] {
@@ -82,22 +85,22 @@ func (s *Service) replaceInFiles() contract.Op {
 					return contract.Act[replaceInFilesOut]{}, plain(err)
 				}
 				if len(p.Files) == 0 {
-					return none(true), nil
+					return none(p, true), nil
 				}
 				return dryRun(ctx, s, func(context.Context) (*Plan, error) { return p, nil }, answer,
 					func(out *replaceInFilesOut, p *Plan) { out.DryRun = true })
 			}
 			act, err := direct[replaceInFilesOut]{s: s, who: c.Principal, plan: plan, answer: answer}.act(ctx)
 			if err == nil && len(counts) == 0 {
-				return none(false), nil
+				return none(last, false), nil
 			}
 			return act, err
 		})
 }
 
 // none answers that there is nothing to replace.
-func none(dry bool) contract.Act[replaceInFilesOut] {
-	return contract.Act[replaceInFilesOut]{Done: &contract.Answer[replaceInFilesOut]{Data: replaceInFilesOut{
+func none(p *Plan, dry bool) contract.Act[replaceInFilesOut] {
+	return contract.Act[replaceInFilesOut]{Done: &contract.Answer[replaceInFilesOut]{Warnings: p.notes(), Data: replaceInFilesOut{
 		DryRun: dry, Files: []replacedFile{}, Note: "The text is in no text file that was searched.",
 	}}}
 }
@@ -124,9 +127,14 @@ func (d *drafter) replaceAll(ctx context.Context, in replaceInFilesIn) (map[stri
 		return nil, err
 	}
 	counts := map[string]int{}
+	unnamed := 0
 	for _, p := range found {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if !p.Nameable() {
+			unnamed++
+			continue
 		}
 		n, err := d.replaceIn(p, in)
 		if err != nil {
@@ -143,6 +151,9 @@ func (d *drafter) replaceAll(ctx context.Context, in replaceInFilesIn) (map[stri
 	if len(found) == candidatesMax {
 		return nil, tooMany(found, in.MaxFiles)
 	}
+	if unnamed > 0 {
+		d.plan.remarks = append(d.plan.remarks, fmt.Sprintf("files that may have the text and were left as they are, because no tool takes their names: %d", unnamed))
+	}
 	return counts, nil
 }
 
@@ -158,9 +169,6 @@ func tooMany(found []workspace.Path, most int) error {
 
 // replaceIn plans one file; 0 says that it does not have the text, or is not text.
 func (d *drafter) replaceIn(p workspace.Path, in replaceInFilesIn) (int, error) {
-	if !utf8.ValidString(p.String()) {
-		return 0, nil // no caller can name it
-	}
 	_, before, hash, err := d.current(p.String(), "")
 	if notThere(err) {
 		return 0, nil // it went meanwhile
@@ -168,7 +176,7 @@ func (d *drafter) replaceIn(p workspace.Path, in replaceInFilesIn) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	r, err := edit.ReplaceAll(before, in.Find, in.Replace, edit.Options{MaxBytes: d.room()})
+	r, err := edit.ReplaceAll(before, in.Find, in.Replace, d.editing())
 	if errors.Is(err, contract.UnsupportedEncoding) {
 		return 0, nil
 	}

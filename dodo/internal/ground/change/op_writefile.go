@@ -8,7 +8,7 @@ import (
 
 type writeFileIn struct {
 	Path          string `json:"path" maxLength:"1024" doc:"Relative to the workspace's root, with / between names."`
-	Content       string `json:"content" maxLength:"16777216" doc:"The whole new content."`
+	Content       string `json:"content" maxLength:"16777216" doc:"The whole new content, with the line endings that it is to have: they are written as given."`
 	ExpectedHash  string `json:"expectedHash,omitempty" maxLength:"128" doc:"Hash of the file as you read it. Give it when you change a file that is there: if somebody changed it since, nothing is written."`
 	CreateParents bool   `json:"createParents" default:"true" doc:"Make missing directories."`
 }

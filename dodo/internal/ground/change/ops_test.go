@@ -3,6 +3,7 @@ package change_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -245,6 +246,37 @@ func (f *found) Find(_ context.Context, literal string, _ []workspace.Path, _ st
 	return list, nil
 }
 
+// named finds entries of the root by the names that they have.
+type named []string
+
+func (n named) Find(context.Context, string, []workspace.Path, string, bool, int) (list []workspace.Path, err error) {
+	for _, name := range n {
+		list = append(list, workspace.Path{}.Join(name))
+	}
+	return list, nil
+}
+
+// TestReplaceLeavesWhatCannotBeNamed: a file whose name no tool takes neither fails the call nor
+// is left in silence.
+func TestReplaceLeavesWhatCannotBeNamed(t *testing.T) {
+	for _, files := range []named{{"a", "b\xff", `c\d`, "~e"}, {"b\xff"}} {
+		w := newWorld(t)
+		w.find = files
+		w.reopen()
+		for _, name := range files {
+			w.write(name, "old")
+		}
+		for _, dry := range []bool{true, false} {
+			_, r, err := w.callAs(client, "replace_in_files", obj{"find": "old", "replace": "new", "dryRun": dry})
+			must(t, err)
+			if n := max(1, len(files)-1); !strings.HasSuffix(strings.Join(r.Warnings, ""), fmt.Sprintf("takes their names: %d", n)) {
+				t.Errorf("%q: warnings %q", files, r.Warnings)
+			}
+		}
+		w.holds("b\xff", "old")
+	}
+}
+
 func TestReplaceInFiles(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.try("replace_in_files", obj{"find": "x", "replace": "y"})
@@ -432,7 +464,12 @@ func TestPreviewRefuses(t *testing.T) {
 			{"op": "create", "path": "o", "content": hundred}}, contract.ResourceLimit},
 		"many": {[]obj{{"op": "create", "path": "n", "content": ""}, {"op": "create", "path": "m", "content": ""},
 			{"op": "create", "path": "o", "content": ""}, {"op": "create", "path": "p", "content": ""}}, contract.ResourceLimit},
-		"grows":       {[]obj{{"op": "replace_exact", "path": "f", "find": "e", "replace": big}}, contract.ResourceLimit},
+		"grows":               {[]obj{{"op": "replace_exact", "path": "f", "find": "e", "replace": big}}, contract.FileTooLarge},
+		"a file in a file":    {[]obj{{"op": "create", "path": "k", "content": ""}, {"op": "create", "path": "k/x", "content": "", "createParents": true}}, contract.Conflict},
+		"a file in a file, 2": {[]obj{{"op": "create", "path": "k/x/y", "content": "", "createParents": true}, {"op": "create", "path": "k", "content": ""}}, contract.Conflict},
+		"moved into its way":  {[]obj{{"op": "create", "path": "k/x", "content": "", "createParents": true}, {"op": "move", "path": "f", "destPath": "k"}}, contract.Conflict},
+		"grows, together": {[]obj{{"op": "create", "path": "n", "content": hundred}, {"op": "create", "path": "m", "content": hundred},
+			{"op": "replace_exact", "path": "f", "find": "e", "replace": hundred[:90]}}, contract.ResourceLimit},
 		"not its own": {[]obj{{"op": "delete", "path": "f", "content": "x"}}, contract.InvalidInput},
 		"missing arg": {[]obj{{"op": "create", "path": "n"}}, contract.InvalidInput},
 		"secret":      {[]obj{{"op": "move", "path": "f", "destPath": ".env"}}, contract.SecretPathDenied},
@@ -534,6 +571,39 @@ func TestApprovalShowsTheDifference(t *testing.T) {
 	list, err := w.svc.History(context.Background(), 1)
 	must(t, err)
 	shows("rollback_changes", obj{"changesetId": list[0].ID, "idempotencyKey": "12345678"}, "-two\n", "+one\n")
+	made := w.call("write_file", obj{"path": "new", "content": "made\n same\n"})
+	shows("rollback_changes", obj{"changesetId": made.str("changesetId"), "idempotencyKey": "12345678"}, "-made\n", "+++ /dev/null")
+	shows("apply_changes", w.plan([]obj{{"op": "delete", "path": "new"}}), "-made\n", "+++ /dev/null")
+}
+
+// TestApprovalOfALongChange: the owner sees all of what a model is shown the beginning of, and is
+// told where even that is not all.
+func TestApprovalOfALongChange(t *testing.T) {
+	w := newWorld(t)
+	w.asks = true
+	type shown struct {
+		Diff                    string
+		DiffTruncated           bool
+		BytesBefore, BytesAfter int64
+	}
+	preview := func(content string) (list []shown) {
+		t.Helper()
+		p, err := w.prepare(client, "write_file", obj{"path": "f", "content": content})
+		must(t, err)
+		raw, err := json.Marshal(p.Preview)
+		must(t, err)
+		must(t, json.Unmarshal(raw, &list))
+		return list
+	}
+	long := strings.Repeat("a line\n", 9000)
+	if l := preview(long + "the last\n"); len(l) != 1 || !strings.HasSuffix(l[0].Diff, "+the last\n") || l[0].DiffTruncated || l[0].BytesAfter != int64(len(long)+9) {
+		t.Errorf("%d bytes of difference end in %q, %v", len(l[0].Diff), l[0].Diff[max(0, len(l[0].Diff)-30):], l[0].DiffTruncated)
+	}
+	for _, n := range []int{10, 100} { // above what is shown, above what is compared
+		if l := preview(strings.Repeat(long, n)); len(l) != 1 || !l[0].DiffTruncated || len(l[0].Diff) > 256<<10 || l[0].BytesAfter != int64(n*len(long)) {
+			t.Errorf("%d bytes, %v", len(l[0].Diff), l[0].DiffTruncated)
+		}
+	}
 }
 
 // TestAnOrderlyEndLeavesNothingToDo: the next start writes nothing.

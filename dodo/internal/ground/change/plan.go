@@ -16,7 +16,8 @@ type Plan struct {
 	Created, Expires time.Time
 	Files            []File
 
-	undoes string // of a rollback: the changeset it takes back
+	undoes  string   // of a rollback: the changeset it takes back
+	remarks []string // what the caller should be told beside the notes of files
 }
 
 // A File is one path of a plan.
@@ -30,7 +31,8 @@ type File struct {
 	// Parents makes the missing directories on the way.
 	Parents bool
 
-	mode          uint32 // of a file or directory that comes back; 0: what is usual for new ones
+	comesBack     bool   // with its mode; otherwise it gets what is usual for new ones
+	mode          uint32 // permission bits of what comes back
 	body          extent // where a stored plan keeps after
 	before, after []byte // contents of a Create or a Modify; before is for showing the difference only
 	notes         []string

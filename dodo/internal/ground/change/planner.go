@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -31,11 +32,12 @@ type drafter struct {
 	s     *Service
 	plan  *Plan
 	paths map[string]bool
-	total int64 // bytes of new contents
+	above map[string]bool // directories that a path of the plan is in
+	total int64           // bytes of new contents
 }
 
 func (s *Service) draft(who contract.Principal, source string) *drafter {
-	return &drafter{s: s, plan: s.newPlan(who, source), paths: map[string]bool{}}
+	return &drafter{s: s, plan: s.newPlan(who, source), paths: map[string]bool{}, above: map[string]bool{}}
 }
 
 // add takes a file into the plan.
@@ -53,6 +55,9 @@ func (d *drafter) add(f File) error {
 				WithHint("put everything that happens to one file into one operation").With("path", path)
 		}
 		d.paths[path] = true
+		if err := d.apart(path); err != nil {
+			return err
+		}
 	}
 	if f.BytesAfter > int64(d.s.Limits.ReadFileBytes) {
 		return fault.New(contract.FileTooLarge, "the file would have %d bytes; at most %d are written", f.BytesAfter, d.s.Limits.ReadFileBytes).
@@ -67,9 +72,27 @@ func (d *drafter) add(f File) error {
 	return nil
 }
 
-// room is how large one more content may be.
-func (d *drafter) room() int64 {
-	return max(1, min(int64(d.s.Limits.ReadFileBytes), int64(d.s.Limits.PreviewAggregateBytes)-d.total))
+// apart holds that no path of a plan is in another: they are all files.
+func (d *drafter) apart(path string) error {
+	clash := d.above[path]
+	for dir, at := path, 0; ; {
+		if at = strings.LastIndexByte(dir, '/'); at < 0 {
+			break
+		}
+		dir = dir[:at]
+		clash = clash || d.paths[dir]
+		d.above[dir] = true
+	}
+	if clash {
+		return fault.New(contract.Conflict, "the change has a file by a name that is a directory to another file of it").
+			WithHint("choose another name for one of the two").With("path", path)
+	}
+	return nil
+}
+
+// editing bounds what an edit makes of one file.
+func (d *drafter) editing() edit.Options {
+	return edit.Options{MaxBytes: int64(d.s.Limits.ReadFileBytes)}
 }
 
 // path reads a path of a caller.
@@ -232,7 +255,7 @@ func (d *drafter) edits(path string, list []edit.Edit, expected string) (int, er
 	if err != nil {
 		return 0, err
 	}
-	r, err := edit.Apply(before, list, edit.Options{MaxBytes: d.room()})
+	r, err := edit.Apply(before, list, d.editing())
 	if err != nil {
 		return 0, at(err, p)
 	}

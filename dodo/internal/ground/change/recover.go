@@ -47,10 +47,14 @@ func (s *Service) settle(ctx context.Context) (swept []string, err error) {
 	ctx = context.WithoutCancel(ctx)
 	var blocked []string
 	for _, e := range list {
-		if e.Status == Committing {
-			if err := s.reconcile(ctx, e); err != nil {
-				return nil, err
-			}
+		switch e.Status {
+		case Committing:
+			err = s.reconcile(ctx, e)
+		case RecoveryRequired:
+			err = s.reconsider(ctx, e)
+		}
+		if err != nil {
+			return nil, err
 		}
 		switch {
 		case e.Status == RecoveryRequired:
@@ -90,6 +94,29 @@ func (s *Service) reconcile(ctx context.Context, e *entry) error {
 		}
 	}
 	return s.journal.end(ctx, e, RecoveryRequired, contract.RecoveryRequired, false)
+}
+
+// reconsider ends a change that waits for the owner when meanwhile there is nothing to decide:
+// what made it unclear may have been another program in the middle of saving a file. It ends only
+// what is whole or has no effect; everything else stays as the owner was told.
+func (s *Service) reconsider(ctx context.Context, e *entry) error {
+	all, err := s.standings(e)
+	if err != nil {
+		return nil // as unclear as it was
+	}
+	if judge(all) == complete {
+		return s.reconcile(ctx, e)
+	}
+	for i, st := range e.steps {
+		rests := all[i] == before || all[i] == foreign || st.action == MakeDir || st.action == RemoveDir
+		if !rests {
+			return nil
+		}
+	}
+	if left, swept := s.takeBack(ctx, e, all); len(left) == 0 {
+		return s.journal.end(ctx, e, Failed, fault.Code(e.Error), swept)
+	}
+	return nil
 }
 
 // unwind takes back a change that failed with cause. The error is the cause when nothing of

@@ -44,6 +44,9 @@ func (s *Service) runRollback(ctx context.Context, o *order) (RolledBackChange, 
 		if f.Action == Move {
 			path = f.Dest
 		}
+		if slices.Contains(e.left, path) {
+			continue
+		}
 		r.Restored = append(r.Restored, path)
 	}
 	return r, nil
@@ -88,8 +91,7 @@ func mayUndo(who contract.Principal, e *entry) error {
 	case Committed:
 		return nil
 	case RecoveryRequired, Committing:
-		return fault.New(contract.RecoveryRequired, "this change did not come to its end").
-			WithHint("the owner runs dodo recover list").With("changesetId", e.ID)
+		return unfinished(e)
 	}
 	list := "change_history"
 	if who.GrantID == state.PrincipalOwner {
@@ -97,6 +99,11 @@ func mayUndo(who contract.Principal, e *entry) error {
 	}
 	return fault.New(contract.Conflict, "this change is not in effect").
 		WithHint("%s shows which are: those with status committed", list).With("status", string(e.Status))
+}
+
+func unfinished(e *entry) error {
+	return fault.New(contract.RecoveryRequired, "this change did not come to its end").
+		WithHint("the owner runs dodo recover list").With("changesetId", e.ID)
 }
 
 // undoPlan is the plan that takes a change back.
@@ -112,13 +119,13 @@ func (s *Service) undoPlan(ctx context.Context, who contract.Principal, e *entry
 		case Modify:
 			f.Action = Modify
 		case Delete:
-			f.Action, f.Parents, f.mode = Create, true, st.mode
+			f.Action, f.Parents, f.comesBack, f.mode = Create, true, true, st.mode
 		case Move:
 			f = File{Action: Move, Path: st.dest, Dest: st.path, BeforeHash: st.before, AfterHash: st.before, Parents: true}
 		case MakeDir:
 			f.Action = RemoveDir
 		case RemoveDir:
-			f.Action, f.mode = MakeDir, st.mode
+			f.Action, f.comesBack, f.mode = MakeDir, true, st.mode
 		}
 		if f.Action == Create || f.Action == Modify {
 			data, err := s.backups.load(ctx, f.AfterHash)

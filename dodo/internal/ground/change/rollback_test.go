@@ -2,6 +2,7 @@ package change_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -173,4 +174,41 @@ func TestRollbackTouchesNothingElse(t *testing.T) {
 		t.Error("nobody was told that directories were left")
 	}
 	w.clean()
+}
+
+// TestNoPermissionsComeBack: what nobody may open comes back as that. Only the superuser can
+// have such a file deleted; a directory anybody can.
+func TestNoPermissionsComeBack(t *testing.T) {
+	w := newWorld(t)
+	undo := func(id string) string {
+		t.Helper()
+		return w.call("rollback_changes", obj{"changesetId": id, "idempotencyKey": "12345678"}).str("changesetId")
+	}
+	made := w.call("make_directory", obj{"path": "d"}).str("changesetId")
+	must(t, os.Chmod(w.path("d"), 0))
+	removed := undo(made)
+	w.absent("d")
+	undo(removed)
+	w.mode("d", 0)
+	must(t, os.Chmod(w.path("d"), 0o700)) // so that it can be cleaned up
+	if os.Geteuid() == 0 {
+		w.write("f", "text")
+		must(t, os.Chmod(w.path("f"), 0))
+		undo(w.call("delete_path", obj{"path": "f"}).str("changesetId"))
+		w.mode("f", 0)
+	}
+}
+
+// TestRollbackSaysWhatItLeft: a directory that stays because something is in it was not restored.
+func TestRollbackSaysWhatItLeft(t *testing.T) {
+	w := newWorld(t)
+	made := w.call("make_directory", obj{"path": "d/e"})
+	w.write("d/theirs", "x")
+	d, r, err := w.callAs(client, "rollback_changes", obj{"changesetId": made.str("changesetId"), "idempotencyKey": "12345678"})
+	must(t, err)
+	if fmt.Sprint(d["restored"]) != "[d/e]" || len(r.Warnings) != 1 {
+		t.Errorf("restored %v, warnings %q", d["restored"], r.Warnings)
+	}
+	w.absent("d/e")
+	w.holds("d/theirs", "x")
 }

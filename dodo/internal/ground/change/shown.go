@@ -34,7 +34,7 @@ func (s *Service) show(p *Plan) (files []shownFile, cut bool) {
 			Path: f.Path, DestPath: f.Dest, Action: f.Action, BeforeHash: ptr(f.BeforeHash), AfterHash: ptr(f.AfterHash),
 			BytesBefore: f.BytesBefore, BytesAfter: f.BytesAfter,
 		}
-		out.Diff, out.DiffTruncated = s.diff(f, &room)
+		out.Diff, out.DiffTruncated = diff(f, edit.MaxDiff, &room)
 		cut = cut || out.DiffTruncated
 		files[i] = out
 	}
@@ -53,12 +53,12 @@ func forDiff(before []byte) []byte {
 	return before
 }
 
-// diff shows what changes in a file, in what is left of the room.
-func (s *Service) diff(f File, room *int) (text string, cut bool) {
-	if f.Action != Move && f.BytesBefore+f.BytesAfter > diffedMax {
-		return "", true
-	}
+// diff shows what changes in a file, in at most that many bytes and in what is left of the room.
+func diff(f File, most int, room *int) (text string, cut bool) {
 	before, after := f.before, f.after
+	if f.Action != Move && (f.BytesBefore+f.BytesAfter > diffedMax || before == nil && f.BytesBefore > 0) {
+		return "", true // what is not known must not look like nothing
+	}
 	switch f.Action {
 	case Create:
 		before, after = nil, filled(after)
@@ -72,7 +72,7 @@ func (s *Service) diff(f File, room *int) (text string, cut bool) {
 	if *room <= 0 {
 		return "", true
 	}
-	text, cut = edit.Diff(f.Path, before, after, edit.MaxDiff)
+	text, cut = edit.Diff(f.Path, before, after, most)
 	for text != "" && op.EncodedLen(text) > *room {
 		end := strings.LastIndexByte(text[:max(0, len(text)*3/4)], '\n') + 1
 		text, cut = text[:end], true
@@ -96,23 +96,33 @@ func ptr(s string) *string {
 	return &s
 }
 
+// approvalBytes bounds the differences that the owner is shown before one change, as they stand
+// in JSON. It is more than a model gets: the owner is asked to vouch for all of it.
+const approvalBytes = 256 << 10
+
 // An approvalFile is what the owner is shown before a change: the same for the same change,
 // so that an approval stays good until it is used.
 type approvalFile struct {
-	Action     Action `json:"action"`
-	Path       string `json:"path"`
-	DestPath   string `json:"destPath,omitempty"`
-	BeforeHash string `json:"beforeHash,omitempty"`
-	AfterHash  string `json:"afterHash,omitempty"`
-	Diff       string `json:"diff,omitempty"`
+	Action        Action `json:"action"`
+	Path          string `json:"path"`
+	DestPath      string `json:"destPath,omitempty"`
+	BeforeHash    string `json:"beforeHash,omitempty"`
+	AfterHash     string `json:"afterHash,omitempty"`
+	BytesBefore   int64  `json:"bytesBefore"`
+	BytesAfter    int64  `json:"bytesAfter"`
+	Diff          string `json:"diff,omitempty"`
+	DiffTruncated bool   `json:"diffTruncated,omitempty"` // the owner's commands say so
 }
 
-func (s *Service) approval(p *Plan) []approvalFile {
-	room := diffBytes
+func approval(p *Plan) []approvalFile {
+	room := approvalBytes
 	list := make([]approvalFile, len(p.Files))
 	for i, f := range p.Files {
-		list[i] = approvalFile{Action: f.Action, Path: f.Path, DestPath: f.Dest, BeforeHash: f.BeforeHash, AfterHash: f.AfterHash}
-		list[i].Diff, _ = s.diff(f, &room)
+		list[i] = approvalFile{
+			Action: f.Action, Path: f.Path, DestPath: f.Dest, BeforeHash: f.BeforeHash, AfterHash: f.AfterHash,
+			BytesBefore: f.BytesBefore, BytesAfter: f.BytesAfter,
+		}
+		list[i].Diff, list[i].DiffTruncated = diff(f, approvalBytes, &room)
 	}
 	return list
 }

@@ -58,7 +58,7 @@ func (r Result) Total() int {
 // Apply does the edits one after the other, each on the result of those before it. It does
 // all or fails: with AMBIGUOUS_EDIT when a text is there more or less often than expected
 // (detail editIndex, expected, found and either matches or nearest), INVALID_INPUT,
-// RESOURCE_LIMIT (the result would be above MaxBytes; nothing of that size was allocated)
+// FILE_TOO_LARGE (the result would be above MaxBytes; nothing of that size was allocated)
 // or UNSUPPORTED_ENCODING. file is not changed; After may share its memory when it is the same.
 func Apply(file []byte, edits []Edit, o Options) (Result, error) {
 	text, f, err := decode(file, o.Encoding)
@@ -157,8 +157,8 @@ func (a *attempt) replace(f form, size *int64, limit int64) ([]byte, error) {
 	find := int64(f.size(a.finder.find))
 	length := int64(len(a.raw))
 	refuse := func(bytes int64) error {
-		return fault.New(contract.ResourceLimit, "the file would become larger than the limit").
-			WithHint("make it smaller parts, or ask the owner about the limit readFileBytes").With("limit", limit).With("bytes", bytes)
+		return fault.New(contract.FileTooLarge, "the file would become larger than the limit").
+			WithHint("write less, or ask the owner about the limit readFileBytes").With("limit", limit).With("bytes", bytes)
 	}
 	// Line breaks are looked at one by one at every place: first what there will be without them.
 	if least := *size + int64(a.count)*(perPlace-find) - int64(len(a.seen.crs))*cr; least > limit {

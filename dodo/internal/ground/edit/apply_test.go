@@ -67,7 +67,7 @@ func TestTooLargeAtOnce(t *testing.T) {
 	file := []byte(strings.Repeat("a", 100_000) + "\r\n")
 	begun := time.Now()
 	_, err := edit.Apply(file, []edit.Edit{{Find: "a", Replace: strings.Repeat("\n", 200_000), ReplaceAll: true}}, edit.Options{MaxBytes: 8 << 20})
-	if !errors.Is(err, contract.ResourceLimit) {
+	if !errors.Is(err, contract.FileTooLarge) {
 		t.Errorf("got %v", err)
 	}
 	if took := time.Since(begun); took > 2*time.Second {

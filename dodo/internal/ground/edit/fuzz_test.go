@@ -121,7 +121,7 @@ func check(t *testing.T, file, find, replace string, all bool, count int) {
 		}
 		return
 	}
-	if errors.Is(err, contract.ResourceLimit) {
+	if errors.Is(err, contract.FileTooLarge) {
 		return
 	}
 	if err != nil {
@@ -196,7 +196,7 @@ func FuzzBound(f *testing.F) {
 		if _, err := edit.Apply([]byte(file), e, edit.Options{MaxBytes: int64(len(r.After))}); err != nil {
 			t.Fatalf("%d bytes: %v", len(r.After), err)
 		}
-		if _, err := edit.Apply([]byte(file), e, edit.Options{MaxBytes: int64(len(r.After)) - 1}); !errors.Is(err, contract.ResourceLimit) {
+		if _, err := edit.Apply([]byte(file), e, edit.Options{MaxBytes: int64(len(r.After)) - 1}); !errors.Is(err, contract.FileTooLarge) {
 			t.Fatalf("%d bytes: %v", len(r.After), err)
 		}
 	})

@@ -75,8 +75,8 @@ func (f *FilePatch) Apply(before []byte, o Options) (after []byte, notes []strin
 // checkSize refuses a result above the bound.
 func (f *FilePatch) checkSize(n int, o Options) error {
 	if limit := o.limit(); int64(n) > limit {
-		return fault.New(contract.ResourceLimit, "the file would become larger than the limit").
-			WithHint("make it in several files, or ask the owner about the limits").With("path", f.Path).With("limit", limit).With("bytes", n)
+		return fault.New(contract.FileTooLarge, "the file would become larger than the limit").
+			WithHint("write less, or ask the owner about the limit readFileBytes").With("path", f.Path).With("limit", limit).With("bytes", n)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package edit
 import (
 	"regexp"
 	"strings"
+	"time"
 )
 
 const devNull = "/dev/null"
@@ -19,18 +20,28 @@ func fileName(s string) (name string, epoch, ok bool) {
 	if len(s) > maxName {
 		return "", false, false
 	}
+	if at := stamp.FindStringIndex(s); at != nil {
+		epoch = beginning(strings.TrimSpace(s[at[0]:]))
+		s = s[:at[0]]
+	}
 	if strings.HasPrefix(s, `"`) {
 		name, _, ok = unquote(s)
-		return name, false, ok
-	}
-	if at := stamp.FindStringIndex(s); at != nil {
-		t := strings.TrimSpace(s[at[0]:])
-		epoch = strings.HasPrefix(t, "1970-01-01 00:00:00") && strings.HasSuffix(strings.ReplaceAll(t, ":", ""), "0000")
-		s = s[:at[0]]
+		return name, epoch, ok
 	}
 	name, _, _ = strings.Cut(s, "\t")
 	name = strings.TrimRight(name, " ")
 	return name, epoch, name != ""
+}
+
+// beginning reports whether a time with its zone is the beginning of time. Without a zone it is
+// nobody's mark.
+func beginning(t string) bool {
+	for _, form := range []string{"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 -07:00", "2006-01-02 15:04:05 Z"} {
+		if at, err := time.Parse(form, t); err == nil { // a fraction of a second may stand there, too
+			return at.UnixNano() == 0
+		}
+	}
+	return false
 }
 
 // unquote reads a name as git quotes it, and how many bytes that took.

@@ -253,7 +253,9 @@ func (p *parser) hunks(f *FilePatch) error {
 	default:
 		name, same := common(from, to)
 		if !same {
-			return notSupported(start, "a rename")
+			return fault.New(contract.NotSupported, "line %d of the patch: the two names of the section differ, and a rename is not supported", start+1).
+				WithHint("give one path on both lines, --- a/PATH and +++ b/PATH; use move_path to rename").
+				With("line", start+1).With("names", []string{from, to})
 		}
 		f.Path = name
 		if f.Action == "" {

@@ -339,4 +339,13 @@ func (a *part) warn(f *finding, q *query) {
 	if f.closed > 0 {
 		add("files or directories that could not be read: %d", f.closed)
 	}
+	unnamed := 0
+	for i := range f.files {
+		if !f.files[i].path.Nameable() {
+			unnamed++
+		}
+	}
+	if unnamed > 0 {
+		add("files with matches whose names no tool takes, so that they cannot be opened: %d", unnamed)
+	}
 }

@@ -563,3 +563,13 @@ func TestFind(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestNamesThatNoToolTakes: what is found and cannot be opened by anybody is said to be that.
+func TestNamesThatNoToolTakes(t *testing.T) {
+	s, _, _ := service(t, map[string]string{"a": "needle", "b\xff": "needle", `c\d`: "needle"})
+	a, err := call(s, "g", "search_code", `{"query":"needle"}`)
+	must(t, err)
+	if !strings.Contains(strings.Join(a.Warnings, ""), "cannot be opened: 2") {
+		t.Errorf("warnings %q", a.Warnings)
+	}
+}

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"localmcp/dodo/internal/contract"
@@ -34,7 +35,7 @@ type Reservation struct {
 // Receipt is what a call with this key answered before: nil without a fault when there is
 // none. digest is that of the arguments. retention is how long keys are kept. The faults are
 // IDEMPOTENCY_CONFLICT for other arguments, CONFLICT (retryable) while the call still runs,
-// and RECOVERY_REQUIRED (retryable) when nobody knows how it ended.
+// and RECOVERY_REQUIRED when nobody noted how it ended.
 func (s *Store) Receipt(ctx context.Context, k Key, digest string, retention time.Duration) (receipt json.RawMessage, err error) {
 	oldest := s.stamp() - retention.Milliseconds()
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) (err error) {
@@ -67,6 +68,30 @@ func (s *Store) Reserve(ctx context.Context, k Key, digest string, retention tim
 	return &Reservation{s: s, key: k, process: me}, nil, nil
 }
 
+// Settle notes of a key that [Store.Receipt] knows no end of what was learned elsewhere: the
+// answer, or with a nil receipt that nothing was done, which gives the key back. It answers as
+// Receipt does then; a key that was ended meanwhile stays as it is.
+func (s *Store) Settle(ctx context.Context, k Key, digest string, retention time.Duration, receipt json.RawMessage) (json.RawMessage, error) {
+	oldest := s.stamp() - retention.Milliseconds()
+	err := s.Write(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+		now, _, err := s.lookUp(ctx, c, k, digest, oldest)
+		if !errors.Is(err, contract.RecoveryRequired) {
+			receipt = now
+			return err
+		}
+		if receipt == nil {
+			_, err = c.Exec(ctx, "DELETE FROM idempotency"+ofKey, k.args()...)
+			return err
+		}
+		_, err = c.Exec(ctx, "UPDATE idempotency SET state = 'done', receipt = ?"+ofKey, append([]any{string(receipt)}, k.args()...)...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return receipt, nil
+}
+
 // lookUp finds a key that is not too old. found without a fault comes with a receipt.
 func (s *Store) lookUp(ctx context.Context, c *sqlitedb.Conn, k Key, digest string, oldest int64) (receipt json.RawMessage, found bool, err error) {
 	var old, process, state string
@@ -91,8 +116,8 @@ func (s *Store) lookUp(ctx context.Context, c *sqlitedb.Conn, k Key, digest stri
 				WithHint("repeat the same call later; it will answer what that one answers").Retry()
 		}
 	}
-	return nil, true, fault.New(contract.RecoveryRequired, "nobody knows how the call with this idempotency key ended").
-		WithHint("look at what it was to change; change_history shows changesets. Use a new key only when it must be done again").Retry()
+	return nil, true, fault.New(contract.RecoveryRequired, "it was not noted how the call with this idempotency key ended").
+		WithHint("look at what it was to change; change_history shows changesets. Use a new key only when it must be done again")
 }
 
 // Complete keeps the answer: the same call gets it again, also after a restart.

@@ -279,8 +279,26 @@ func TestKeys(t *testing.T) {
 		must(t, r.Keep(ctx))
 	}
 	_, err = s.Receipt(ctx, k, "d3", day)
-	if refused(t, err, contract.RecoveryRequired); !fault.From(err).Retryable {
-		t.Error("not retryable")
+	if refused(t, err, contract.RecoveryRequired); fault.From(err).Retryable {
+		t.Error("retryable, though nothing changes by itself")
+	}
+	if receipt, err := s.Settle(ctx, k, "d3", day, nil); err != nil || receipt != nil {
+		t.Errorf("%s %v", receipt, err)
+	}
+	r, _, err = s.Reserve(ctx, k, "d3", day)
+	must(t, err)
+	_, err = s.Settle(ctx, k, "d3", day, json.RawMessage(`{"n":2}`))
+	refused(t, err, contract.Conflict) // it runs
+	must(t, r.Keep(ctx))
+	_, err = s.Settle(ctx, k, "d4", day, json.RawMessage(`{"n":2}`))
+	refused(t, err, contract.IdempotencyConflict)
+	for _, n := range []string{`{"n":3}`, `{"n":4}`} { // the second comes too late
+		if receipt, err := s.Settle(ctx, k, "d3", day, json.RawMessage(n)); err != nil || string(receipt) != `{"n":3}` && n == `{"n":4}` {
+			t.Errorf("%s %v", receipt, err)
+		}
+	}
+	if receipt, err := s.Receipt(ctx, k, "d3", day); err != nil || string(receipt) != `{"n":3}` {
+		t.Errorf("%s %v", receipt, err)
 	}
 }
 

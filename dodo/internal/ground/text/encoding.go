@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -32,6 +33,15 @@ const (
 
 // Encodings are the encodings that can be read.
 var Encodings = []Encoding{UTF8, UTF16LE, UTF16BE, Windows1252, Latin1, ShiftJIS, GB18030}
+
+// list names encodings in a sentence.
+func list(encodings []Encoding) string {
+	names := make([]string, len(encodings))
+	for i, e := range encodings {
+		names[i] = string(e)
+	}
+	return strings.Join(names, ", ")
+}
 
 // unit is how many bytes a line break takes.
 func (e Encoding) unit() int {

@@ -8,6 +8,12 @@ import (
 // HeadBytes is how much of a file [Detect] should be given.
 const HeadBytes = 64 << 10
 
+// What text is called.
+const (
+	textName = "text"
+	textMIME = "text/plain"
+)
+
 // nulBytes is how far a NUL makes a file binary.
 const nulBytes = 8192
 
@@ -36,12 +42,12 @@ func Detect(head []byte, whole bool) Kind {
 			continue
 		}
 		if body := head[n:]; e.holds(body, whole) && !e.hasNUL(body[:min(len(body), nulBytes)]) {
-			return Kind{Encoding: e, BOM: n, Name: "text", MIME: "text/plain"}
+			return Kind{Encoding: e, BOM: n, Name: textName, MIME: textMIME}
 		}
 	}
 	nul := bytes.IndexByte(head[:min(len(head), nulBytes)], 0) >= 0
 	if !nul && UTF8.holds(head, whole) {
-		return Kind{Encoding: UTF8, Name: "text", MIME: "text/plain"}
+		return Kind{Encoding: UTF8, Name: textName, MIME: textMIME}
 	}
 	for _, m := range magics {
 		if m.is(head) {
@@ -51,7 +57,7 @@ func Detect(head []byte, whole bool) Kind {
 	if nul {
 		return Kind{Binary: true, Name: "data", MIME: "application/octet-stream", Guess: guess16(head, whole)}
 	}
-	return Kind{Name: "text in an unknown encoding", MIME: "text/plain"}
+	return Kind{Name: "text in an unknown encoding", MIME: textMIME}
 }
 
 // holds reports whether bytes are text in an encoding.

@@ -108,6 +108,7 @@ func (w *window) read() error {
 	}
 	w.body = int64(w.enc.bom(head))
 	w.Kind.Encoding, w.Kind.BOM, w.Kind.Binary = w.enc, int(w.body), false
+	w.Kind.Name, w.Kind.MIME = textName, textMIME // the caller said so
 	if w.enc.unit() == 2 && w.size%2 != 0 {
 		return w.bad(w.size-1, "ends inside of a character")
 	}
@@ -149,7 +150,7 @@ func (w *window) check() error {
 	q := w.Query
 	switch {
 	case q.Encoding != "" && !q.Encoding.known():
-		return fault.New(contract.InvalidInput, "there is no such encoding").WithHint("the encodings are %v", Encodings)
+		return fault.New(contract.InvalidInput, "there is no such encoding").WithHint("the encodings are %s", list(Encodings))
 	case q.StartLine < 0 || q.EndLine < 0 || q.TailLines < 0 || q.ByteOffset < 0:
 		return fault.New(contract.InvalidInput, "lines and offsets are not negative").WithHint("count lines from 1 and bytes from 0")
 	case q.EndLine > 0 && q.EndLine < q.StartLine:
@@ -175,12 +176,12 @@ func (w *window) unknown(head []byte) error {
 		i += n
 	}
 	return fault.New(contract.UnsupportedEncoding, "the file is text in an encoding other than UTF-8, or binary").
-		WithHint("ask with encoding, one of %v", Encodings[1:]).With("offset", i).With("line", 1+bytes.Count(head[:i], []byte{'\n'}))
+		WithHint("ask with encoding, one of %s", list(Encodings[1:])).With("offset", i).With("line", 1+bytes.Count(head[:i], []byte{'\n'}))
 }
 
 func (w *window) bad(offset int64, what string) error {
 	return fault.New(contract.UnsupportedEncoding, "the file %s at byte %d, read as %s", what, offset, w.enc).
-		WithHint("ask with encoding, one of %v", Encodings).With("offset", offset)
+		WithHint("ask with encoding, one of %s", list(Encodings)).With("offset", offset)
 }
 
 // bytes reads a part of the file whole.

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -584,11 +585,15 @@ func TestSecretsAreDeniedByName(t *testing.T) {
 		"id_ed25519", "db.kdbx", ".npmrc", ".pypirc", ".netrc", "_netrc", ".git-credentials", ".ssh/config", "x/.ssh/known_hosts", ".gnupg/x",
 		".aws/credentials", ".kube/config", "home/.kube/config", ".docker/config.json", "secrets.yaml", "credentials.json", "service-account-x.json",
 		"terraform.tfstate", "terraform.tfstate.backup", ".ENV", "a/.Env.Local", "X.PEM", ".SSH/id", ".\u017fsh/id", ".e\u200bnv", "mine.txt", ".env.", "x.pem ",
+		".env~", "#.env#", "x.pem.bak", ".x.pem.swp", "a/id_rsa.orig", ".npmrc~", "prod.env.ORIG", "mine.txt~", ".pgpass", ".my.cnf", ".htpasswd", "putty.ppk", ".dockercfg",
+		".cargo/credentials", "h/.cargo/credentials.toml", ".m2/settings.xml", "h/.config/gcloud/x", ".config/gh/hosts.yml", ".azure/x", ".vault-token", ".s3cfg", ".boto",
+		"client_secret_1.json", ".bash_history", ".zsh_history", ".psql_history",
 	}
 	for _, name := range secrets {
 		files(t, dir, map[string]string{name: "secret"})
 	}
 	files(t, dir, map[string]string{"open/x.pem": "", "env.go": "", "keys.go": "", ".kube/other": "", "environment": "", "ssh/x": ""})
+	files(t, dir, map[string]string{"env.go~": "", "#": "", "~": "", "x.bak": "", "plain/settings.xml": "", "my_history": ""})
 	files(t, dir, map[string]string{"file/.aws": "secret", "file/drawer": "secret", "secrets.d/x": ""}) // files where rules speak of directories
 	secrets = append(secrets, "file/.aws", "file/drawer")
 	tr := tree(t, dir, Options{SecretDeny: []string{"/mine.*", "drawer/"}, SecretAllow: []string{"open/*.pem", "secrets.d/"}})
@@ -617,7 +622,8 @@ func TestSecretsAreDeniedByName(t *testing.T) {
 	}
 	must(t, d.Sweep("x"))
 	want := []string{".kube", ".kube/other", "a", "a/b", "env.go", "environment", "home", "home/.kube", "keys.go", "open", "open/x.pem", "ssh", "ssh/x", "x", ".docker",
-		"file", "secrets.d", "secrets.d/x"}
+		"file", "secrets.d", "secrets.d/x", "env.go~", "#", "~", "x.bak", "plain", "plain/settings.xml", "my_history",
+		".cargo", ".config", ".config/gh", ".m2", "h", "h/.cargo", "h/.config"}
 	if diff := cmp.Diff(sorted(want), sorted(walked(t, tr, WalkOptions{Ignored: true}))); diff != "" {
 		t.Error(diff)
 	}
@@ -637,6 +643,9 @@ func TestHiddenDirectory(t *testing.T) {
 	tr := tree(t, dir, Options{Hidden: []string{filepath.Join(dir, "way/dodo"), filepath.Join(dir, "later"), "/elsewhere"}})
 	for _, name := range []string{"state/dodo", "state/dodo/state.db", "STATE/Dodo/x", "later", "later/x"} {
 		everyWay(t, tr, parsed(t, name), contract.PathDenied)
+		if f := fault.From(tr.Access(parsed(t, name))); strings.Contains(f.Hint, "operations") {
+			t.Errorf("%s is not git's, and there is no operation for it: %s", name, f.Hint)
+		}
 	}
 	if diff := cmp.Diff([]string{"state", "state/other"}, walked(t, tr, WalkOptions{Ignored: true})); diff != "" {
 		t.Error(diff)
@@ -898,5 +907,34 @@ func TestReadIsCoherent(t *testing.T) {
 	wg.Wait()
 	if whole == 0 {
 		t.Error("nothing could be read")
+	}
+}
+
+// TestOpenWhatIsReplaced: a file that is replaced while it is opened has no name left; the one
+// that took its place is opened instead.
+func TestOpenWhatIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	tr := tree(t, dir, Options{})
+	name := filepath.Join(dir, "f")
+	must(t, os.WriteFile(name, nil, 0o600))
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop.Store(true)
+	wg.Go(func() {
+		for !stop.Load() {
+			if err := errors.Join(os.WriteFile(name+"~", nil, 0o600), os.Rename(name+"~", name)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 20_000 {
+		f, err := tr.Open(parsed(t, "f"))
+		if err == nil {
+			must(t, f.Close())
+		} else if !errors.Is(err, contract.FileChanged) {
+			t.Fatal(err)
+		}
 	}
 }

@@ -42,8 +42,17 @@ type File struct {
 }
 
 // Open opens a regular file that has one name. Anything else gives PATH_DENIED without
-// being opened, a missing one NOT_FOUND.
-func (t *Tree) Open(p Path) (*File, error) {
+// being opened, a missing one NOT_FOUND. One that is replaced again and again gives FILE_CHANGED.
+func (t *Tree) Open(p Path) (f *File, err error) {
+	for range coherentTries {
+		if f, err = t.open(p); !errors.Is(err, contract.FileChanged) {
+			break
+		}
+	}
+	return f, err
+}
+
+func (t *Tree) open(p Path) (*File, error) {
 	dir, name, err := t.place(p)
 	if err != nil {
 		return nil, err
@@ -176,6 +185,8 @@ func (t *Tree) regular(p Path, in safefile.Info) error {
 		return deny("a directory", "list it with list_files, or name a file in it")
 	case in.Type != safefile.Regular:
 		return deny("a FIFO, a socket or a device", "file tools reach regular files only")
+	case in.Hard == 0:
+		return replacedFault(p, nil)
 	case in.Hard != 1:
 		return fault.New(contract.PathDenied, "this file has %d names (hard links), and one may be outside the workspace", in.Hard).
 			WithHint("the owner can copy it to a file of its own").With("path", p.Shown())
@@ -259,6 +270,10 @@ func (t *Tree) onTheWay(p Path, cause error) error {
 	if err := t.regular(p, in); err != nil {
 		return err
 	}
+	return replacedFault(p, cause)
+}
+
+func replacedFault(p Path, cause error) error {
 	return fault.Wrap(contract.FileChanged, cause, "it became another file while it was opened").
 		WithHint("try again").With("path", p.Shown()).Retry()
 }

@@ -63,6 +63,11 @@ func (g *guard) judge(p Path, name string) layer {
 			return secret
 		}
 	}
+	if of := original(p.rel); of != p.rel && of != "" && of[len(of)-1] != '/' {
+		if is, _ := g.secret.Match(of, true); is {
+			return secret
+		}
+	}
 	return reachable
 }
 
@@ -90,7 +95,7 @@ func (t *Tree) Access(p Path) error {
 			WithHint("do without it; the owner decides what is secret").With("path", p.Shown())
 	case protected:
 		return fault.New(contract.PathDenied, "this path is protected: file tools do not reach it").
-			WithHint("for what git keeps, use the git operations").With("path", p.Shown())
+			WithHint("do without it: what git and dodo keep for themselves is not for file tools").With("path", p.Shown())
 	}
 	return nil
 }

@@ -219,6 +219,11 @@ func TestReadFiles(t *testing.T) {
 	if bin.Kind != "PNG image" || bin.MIMEType != "image/png" || bin.Encoding != nil || bin.TotalLines != nil || bin.Size != int64(len(png)) {
 		t.Errorf("binary: %+v", bin)
 	}
+	for _, i := range []int{0, 5, 6} { // what was read as text is text
+		if f := got.Files[i]; f.Kind != "text" {
+			t.Errorf("file %d is called %q", i, f.Kind)
+		}
+	}
 	if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "file 9 ") {
 		t.Errorf("warnings %q", a.Warnings)
 	}
@@ -235,6 +240,9 @@ func TestReadFiles(t *testing.T) {
 		contract.InvalidInput, contract.PathDenied, contract.UnsupportedEncoding, contract.InvalidInput,
 	}, codes); diff != "" || len(got.Files) > 0 {
 		t.Errorf("%s\n%+v", diff, got)
+	}
+	if hint := got.Errors[4].Error.Recovery; !strings.HasSuffix(hint, "utf-16le, utf-16be, windows-1252, iso-8859-1, shift_jis, gb18030") {
+		t.Errorf("the hint is %q", hint)
 	}
 	for _, args := range []string{`{"files":[]}`, `{"files":[{"path":"a","encoding":"ebcdic"}]}`, `{"files":[{"path":"a","startLine":0}]}`, `{"files":[{"path":"a","lines":1}]}`} {
 		if _, err := ask(t, s, "read_files", args, &got); !errors.Is(err, op.InvalidArgument) {

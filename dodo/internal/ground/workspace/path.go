@@ -68,6 +68,13 @@ func (p Path) String() string {
 	return p.rel
 }
 
+// Nameable reports whether a caller can name the entry: some names that a directory can have, no
+// tool takes.
+func (p Path) Nameable() bool {
+	again, err := ParsePath(p.String())
+	return err == nil && again == p && utf8.ValidString(p.rel)
+}
+
 // IsRoot reports whether the path is that of the workspace itself.
 func (p Path) IsRoot() bool { return p.rel == "" }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // builtinSecrets are the names that hold keys, passwords and tokens (spec dodo-behaviour
-// 4.2), as rules of an ignore file.
+// 4.2), as rules of an ignore file: first those of the specification, then more of the kind.
 const builtinSecrets = `
 .env
 .env.*
@@ -41,7 +41,51 @@ credentials.json
 service-account*.json
 *.tfstate
 *.tfstate.*
+
+*.ppk
+client_secret*.json
+.pgpass
+.my.cnf
+.mylogin.cnf
+.htpasswd
+.authinfo
+.dockercfg
+.s3cfg
+.boto
+.vault-token
+.azure/
+.password-store/
+**/.config/gcloud/
+**/.config/gh/hosts.yml
+**/.config/rclone/rclone.conf
+**/.cargo/credentials
+**/.cargo/credentials.toml
+**/.gem/credentials
+**/.m2/settings.xml
+**/.m2/settings-security.xml
+**/.terraform.d/credentials.tfrc.json
+.*_history
+fish_history
 `
+
+// original is the name of the file that an editor's copy is of: f~, f.bak, f.orig, #f#, .f.swp.
+// A copy of what is secret is secret.
+func original(rel string) string {
+	switch rel[len(rel)-1] {
+	case '~':
+		return rel[:len(rel)-1]
+	case '#':
+		at := strings.LastIndexByte(rel, '/') + 1
+		return rel[:at] + strings.Trim(rel[at:], "#")
+	case 'k', 'K', 'g', 'G', 'p', 'P':
+		for _, ending := range []string{".bak", ".orig", ".swp"} {
+			if n := len(rel) - len(ending); n > 0 && strings.EqualFold(rel[n:], ending) {
+				return rel[:n]
+			}
+		}
+	}
+	return rel
+}
 
 // secretRules are the built-in names, what the owner adds, and after that what the owner
 // excepts.
