@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +74,12 @@ func TestOwnerRecovers(t *testing.T) {
 			m := newMachine(t)
 			dir := m.workspace()
 			c := m.speak("legacy", dir)
-			id := c.fine("edit_file", `"path":"sub/b.go","edits":[{"find":"return 1","replace":"return 2"}]`).Data["changesetId"].(string)
+			plan := c.fine("preview_changes", `"operations":[{"op":"replace_exact","path":"sub/b.go","find":"return 1","replace":"return 2"},`+
+				`{"op":"create","path":"half.txt","content":"new"}]`).Data
+			id := c.fine("apply_changes", fmt.Sprintf(`"planId":%q,"planHash":%q,"idempotencyKey":"12345678"`, plan["planId"], plan["planHash"])).Data["changesetId"].(string)
+			if err := os.Remove(m.Path("work/half.txt")); err != nil { // half of it is done: nothing to do would end by itself
+				t.Fatal(err)
+			}
 			m.interrupt(id)
 			if e := c.call("write_file", `"path":"x.txt","content":"x"`); e.OK || e.Error.Code != "RECOVERY_REQUIRED" || !strings.Contains(e.Error.Recovery, "dodo recover") {
 				t.Fatalf("%+v", e)
@@ -92,6 +98,9 @@ func TestOwnerRecovers(t *testing.T) {
 			m.ok(nil, "recover", id, way, "--json")
 			if got := m.read("work/sub/b.go"); !strings.Contains(got, want) {
 				t.Errorf("%s", got)
+			}
+			if _, err := os.Stat(m.Path("work/half.txt")); (err == nil) != (way == "--forward") {
+				t.Errorf("the other half: %v", err)
 			}
 			if r := m.dodo("recover"); r.status != 0 || !strings.Contains(r.stdout, "No change waits") {
 				t.Errorf("%d %s", r.status, r.stdout)
