@@ -33,8 +33,9 @@ func (p *program) accessModeCommand() *cobra.Command {
 		Use:   "access-mode [personal|managed]",
 		Short: "Show or set how authority is given to clients",
 		Long: "Access-mode shows or sets whether every client that you let in may use all your projects (personal), or\n" +
-			"only what you granted it workspace by workspace (managed: see `dodo access` and `dodo trust`). It holds\n" +
-			"at the next call of every running server. Calls that are running go on.",
+			"only what you granted it workspace by workspace (managed). Then `dodo trust` says what clients over\n" +
+			"stdio may do, and `dodo access` what others may. It holds at the next call of every running server. Calls\n" +
+			"that are running go on.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			out := accessModeOut{}
@@ -95,7 +96,8 @@ func (p *program) accessCommand() *cobra.Command {
 		Use:   "access",
 		Short: "List, set and remove what clients may do in a workspace",
 		Long: "Access is about managed mode: which clients may use a workspace, and how far. Clients on this machine\n" +
-			"that start `dodo stdio` act as you and are not listed.",
+			"that start `dodo stdio` act as you: they are not listed, and only `dodo trust` says what they may do. So\n" +
+			"nothing here has an effect on them.",
 	}
 	c.AddCommand(p.accessListCommand(), p.accessSetCommand(), p.accessRemoveCommand())
 	return c
@@ -124,6 +126,7 @@ func (o accessOut) Text() string {
 	if len(o.Clients) == 0 {
 		b.WriteString("    no client was granted anything here\n")
 	}
+	b.WriteString("Clients that start `dodo stdio` are not listed: `dodo trust` says what they may do.\n")
 	if o.AccessMode == contract.AccessPersonal {
 		b.WriteString("This has no effect while access is personal.\n")
 	}
@@ -145,8 +148,14 @@ func (p *program) accessSetCommand() *cobra.Command {
 		if !ok || len(set) == 0 {
 			return fault.New(cli.Usage, "--scopes must name some of read, write, exec").WithHint("to take everything away: dodo access remove")
 		}
+		if args[0] == contract.LocalGrant || args[0] == contract.LocalClient {
+			return fault.New(cli.Usage, "clients that start `dodo stdio` act as you, and are granted nothing here").
+				WithHint("`dodo access-mode managed` and `dodo trust --mode inspect` make them ask")
+		}
 		return in.store.GrantClient(ctx, id, args[0], set)
 	})
+	c.Long = "Set says what a client may do in a workspace when access is managed. It is not about clients that start\n" +
+		"`dodo stdio`: they act as you, and only `dodo trust` says what they may do."
 	c.Flags().StringSliceVar(&scopes, "scopes", nil, "some of `read,write,exec`; they are independent of each other")
 	_ = c.MarkFlagRequired("scopes") // fails only for a flag that is not there
 	return c

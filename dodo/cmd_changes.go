@@ -169,7 +169,20 @@ func (in *installation) byOwner(ctx context.Context, tool, workspace, ref string
 	if failed != nil {
 		e.Result = string(fault.From(failed).Code)
 	}
-	return errors.Join(failed, in.store.Audit(context.WithoutCancel(ctx), e))
+	return errors.Join(named(failed), in.store.Audit(context.WithoutCancel(ctx), e))
+}
+
+// named adds to a failure the paths it is about: the owner has nothing else to see them by.
+func named(err error) error {
+	list := change.Conflicts(err)
+	if len(list) == 0 {
+		return err
+	}
+	f := *fault.From(err)
+	for _, c := range list {
+		f.Msg += "\n    " + line(c.Path) + ": " + line(c.Reason)
+	}
+	return &f
 }
 
 // rollbackOut is what rollback did.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,6 +85,9 @@ func (p *program) connect(ctx context.Context, client string, f connectFlags) er
 	return nil
 }
 
+// serverName is what all clients take for a server's name.
+var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
 // servable refuses a root that the registered server would refuse when the client starts it.
 func (p *program) servable(flag string) error {
 	root, err := p.rootOf(flag)
@@ -104,8 +108,8 @@ func (p *program) servable(flag string) error {
 // entry is the server as the client will start it. Clients give a server little of the
 // environment: where the installation is not at its usual place, that is said too.
 func (p *program) entry(client string, f connectFlags) (s connect.Server, err error) {
-	if line(f.name) != f.name || f.name == "" || strings.HasPrefix(f.name, "-") || len(f.name) > 64 {
-		return s, fault.New(cli.Usage, "--name must be a plain word")
+	if !serverName.MatchString(f.name) {
+		return s, fault.New(cli.Usage, "--name must be 1 to 64 letters of ASCII, digits, - and _, and begin with a letter or digit")
 	}
 	s = connect.Server{Name: f.name, Args: []string{"stdio"}}
 	if s.Program, err = p.self(); err != nil {

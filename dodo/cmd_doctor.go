@@ -16,6 +16,7 @@ import (
 	"localmcp/dodo/internal/connect"
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/owner"
+	"localmcp/dodo/internal/ground/change"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
@@ -129,6 +130,12 @@ func (p *program) examineState(ctx context.Context, dir string, o *doctorOut) {
 		}
 	}
 	o.add("state", "ok", "%s, %.1f MiB", state.FileName, float64(size)/(1<<20))
+	if err := store.Room(); err != nil {
+		o.fail("disk", err)
+	} else {
+		o.add("disk", "ok", "the installation directory can be written")
+	}
+	p.examineChanges(ctx, store, o)
 	switch v, err := store.Verify(ctx); {
 	case err != nil:
 		o.fail("audit", err)
@@ -153,6 +160,28 @@ func (p *program) examineState(ctx context.Context, dir string, o *doctorOut) {
 		}
 	}
 	o.add("projects", "ok", "%d ready of %d", ready, len(projects))
+}
+
+// examineChanges looks for changes that wait for the owner, and for backups that are lost.
+func (p *program) examineChanges(ctx context.Context, store *state.Store, o *doctorOut) {
+	waiting, err := change.Everywhere(ctx, store, "")
+	if err != nil {
+		o.fail("changes", err)
+		return
+	}
+	for _, c := range waiting {
+		o.fail("change", fault.New(contract.RecoveryRequired, "%s was interrupted and waits for you; its workspace is not changed until then", c.ID).
+			WithHint("`dodo recover` lists what waits and how to end it"))
+	}
+	switch lost, err := change.LostBackups(ctx, store); {
+	case err != nil:
+		o.fail("backups", err)
+	case lost > 0:
+		o.fail("backups", fault.New(contract.InternalError, "%d of the backups are gone or cut", lost).
+			WithHint("changes that need them cannot be taken back; put the files back into backups/ of the installation directory if you have a copy"))
+	case len(waiting) == 0:
+		o.add("changes", "ok", "none waits for you, and all backups are there")
+	}
 }
 
 func (p *program) examineServers(ctx context.Context, dir string, o *doctorOut) {

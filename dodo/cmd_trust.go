@@ -22,9 +22,9 @@ type trustOut struct {
 }
 
 var trustMeaning = map[contract.Trust]string{
-	contract.TrustInspect: "clients read; you are asked before files change and before commands",
-	contract.TrustEdit:    "clients read and change files; you are asked before commands",
-	contract.TrustTrusted: "clients read, change files and run commands without being asked",
+	contract.TrustInspect: "clients read; you are asked before files change",
+	contract.TrustEdit:    "clients read and change files without asking you",
+	contract.TrustTrusted: "clients do all that dodo can, without asking you: in this version, read and change files",
 }
 
 // Text says it in words.
@@ -52,7 +52,7 @@ func (p *program) trustCommand() *cobra.Command {
 			case mode != "" && !ok:
 				return fault.New(cli.Usage, "--mode must be inspect, edit or trusted")
 			case t == contract.TrustTrusted && !yes:
-				if err := p.confirm(c.Context(), "Let clients run commands on this machine without asking?", "--yes"); err != nil {
+				if err := p.confirm(c.Context(), "Let clients do all that dodo can on this machine, without asking?", "--yes"); err != nil {
 					return err
 				}
 			}

@@ -105,6 +105,10 @@ func (p *program) running(ctx context.Context, root string) ([]owner.Live, error
 	for _, s := range silent {
 		p.streams.Notef("dodo: a server did not answer (%s): %v", s.Socket, s.Err)
 	}
+	if len(live) == 0 && len(silent) > 0 {
+		return nil, fault.New(notRunning, "no server answered").
+			WithHint("a process that is stopped or hangs cannot: let it go on, or end it by its id; `dodo status` shows what is known of it")
+	}
 	if len(live) == 0 {
 		f := fault.New(notRunning, "no server is running")
 		if root != "" {

@@ -266,6 +266,34 @@ func TestApprovalOverStdio(t *testing.T) {
 	}
 }
 
+// TestTextThatIsNoUnicode: nothing is found, written or named by what is not the caller's text.
+func TestTextThatIsNoUnicode(t *testing.T) {
+	m := newMachine(t)
+	dir := m.workspace()
+	m.Write(t, "work/f.txt", "a\uFFFDb\n")
+	for _, c := range []*client{m.speak("legacy", dir), m.speak("modern", dir)} {
+		for field, call := range map[string][2]string{
+			"content":        {"write_file", `"path":"new.txt","content":"a\ud800"`},
+			"path":           {"write_file", "\"path\":\"n\xff.txt\",\"content\":\"a\""},
+			"edits[0].find":  {"edit_file", `"path":"f.txt","edits":[{"find":"\udc00","replace":"x"}]`},
+			"files[0].path ": {"read_files", "\"files\":[{\"path\":\"f\xc3.txt\"}]"},
+			"query":          {"search_code", `"query":"\uDBFF"`},
+		} {
+			e := c.call(call[0], call[1])
+			if e.OK || e.Error.Code != "INVALID_INPUT" || !strings.Contains(e.Error.Message, "in "+field) || !strings.Contains(e.Error.Message, "not valid Unicode") {
+				t.Errorf("%s: %+v", field, e.Error)
+			}
+		}
+	}
+	c := m.speak("legacy", dir, "--tools", "compact")
+	if e := c.call("dodo_write", `"operation":"write_file","args":{"path":"new.txt","content":"\ud800"}`); e.OK || e.Error.Code != "INVALID_INPUT" || !strings.Contains(e.Error.Message, "in content") {
+		t.Errorf("%+v", e.Error)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 3 || m.read("work/f.txt") != "a\uFFFDb\n" {
+		t.Errorf("%v %v", list, err)
+	}
+}
+
 // TestOtherProjects: reading another registered project, and making a whole call there.
 func TestOtherProjects(t *testing.T) {
 	m := newMachine(t)
@@ -299,8 +327,13 @@ func TestOtherProjects(t *testing.T) {
 	if e := c.call("write_file", fmt.Sprintf(`"targetProjectId":%q,"path":"w2.txt","content":"w"`, id)); e.OK || e.Error.Code != "WORKSPACE_MISMATCH" {
 		t.Errorf("the other workspace's context was not asked for: %+v", e)
 	}
-	if e := c.call("read_files", `"files":[{"path":"o.txt"}],"projectId":"prj_00000000"`); e.OK || e.Error.Code != "FORBIDDEN" {
-		t.Errorf("%+v", e)
+	for _, e := range []envelope{
+		c.call("read_files", `"files":[{"path":"o.txt"}],"projectId":"prj_00000000"`),
+		c.call("read_files", `"files":[{"path":"o.txt"}],"targetProjectId":"prj_00000000"`),
+	} {
+		if e.OK || e.Error.Code != "NOT_FOUND" || !strings.Contains(e.Error.Message, "no project is registered") {
+			t.Errorf("%+v", e)
+		}
 	}
 }
 
@@ -359,7 +392,7 @@ func TestHintsOnlyNarrow(t *testing.T) {
 		t.Errorf("%v files with those left out", n)
 	}
 	c.fine("read_files", `"files":[{"path":"gen/g.txt"}]`)
-	for _, wrong := range []string{`{"exclude":["gen/"],"trust":"trusted"}`, `{"exclude":["gen/","!.env"]}`, `{"exclude":["gen/"]`} {
+	for _, wrong := range []string{`{"exclude":["gen/"],"trust":"trusted"}`, `{"exclude":["gen/","!.env"]}`, `{"exclude":["gen/","["]}`, `{"exclude":["gen/"]`} {
 		m.Write(t, "work/.dodo.json", wrong)
 		c = m.speak("legacy", dir)
 		if n := c.fine("glob_files", `"pattern":"*.txt"`).Data["count"]; n != 2.0 {

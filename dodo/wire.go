@@ -167,7 +167,7 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 			Standing: func(ctx context.Context) (contract.Trust, contract.AccessMode, error) {
 				return s.rules().standing(ctx, id)
 			},
-			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note,
+			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note, Waiting: changes.Waiting,
 		}),
 	}
 	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: func() error {

@@ -3,9 +3,11 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -226,4 +228,22 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%q", shown)
 		}
 	})
+}
+
+// What is data for programs does nothing to a terminal either.
+func TestJSONShowsWhatItHolds(t *testing.T) {
+	var out strings.Builder
+	s := &cli.Streams{Out: &out}
+	want := map[string]string{"a\u202eb": "\u009b31m \x7f \u2028 \U000E0041 \u200d \x1b \u00e9 \U0001F600 \ufeff \\u202e"}
+	if err := s.JSON(want); err != nil {
+		t.Fatal(err)
+	}
+	const text = "{\n  \"a\\u202eb\": \"\\u009b31m \\u007f \\u2028 \\udb40\\udc41 \\u200d \\u001b \u00e9 \U0001F600 \\ufeff \\\\u202e\"\n}\n"
+	if out.String() != text {
+		t.Errorf("%q, want %q", &out, text)
+	}
+	var got map[string]string
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %q", err, got)
+	}
 }

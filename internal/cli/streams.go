@@ -11,6 +11,9 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -44,7 +47,9 @@ func Std(getenv func(string) string) *Streams {
 // IsTerminal reports whether a person sits at the other end of f.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// JSON prints v as data for programs: two spaces, a newline at the end.
+// JSON prints v as data for programs: two spaces, a newline at the end. What a terminal would
+// not show as it stands, such as a control character or a change of direction, is escaped;
+// it is the same text to whoever decodes it.
 func (s *Streams) JSON(v any) error {
 	data, err := op.Encode(v)
 	if err != nil {
@@ -55,7 +60,29 @@ func (s *Streams) JSON(v any) error {
 		return fmt.Errorf("indent answer: %w", err)
 	}
 	b.WriteByte('\n')
-	return s.Text(b.String())
+	return s.Text(escaped(b.String()))
+}
+
+// escaped is JSON with the characters escaped that do something and show nothing. All of them
+// stand in strings, but for the space between values.
+func escaped(text string) string {
+	hidden := func(r rune) bool {
+		return r >= utf8.RuneSelf-1 && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+	}
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if !hidden(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 // Text prints an answer for people.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,7 +39,10 @@ type node struct {
 	Default     json.RawMessage
 	Minimum     *float64
 	Maximum     *float64
+	MinLength   int
 	MaxLength   int
+	MinItems    int
+	MaxItems    int
 	Items       *node
 	Required    []string
 	Properties  json.RawMessage
@@ -103,14 +107,53 @@ func meaning(p, of *node) string {
 		}
 		parts = append(parts, "One of "+strings.Join(words, ", ")+".")
 	}
-	if p.Minimum != nil && p.Maximum != nil {
-		parts = append(parts, fmt.Sprintf("%g to %g.", *p.Minimum, *p.Maximum))
+	bounds := []string{
+		span(number(of.Minimum), number(of.Maximum), ""),
+		span(count(of.MinLength), count(of.MaxLength), " characters"),
 	}
-	if p.MaxLength > 0 {
-		parts = append(parts, fmt.Sprintf("At most %d characters.", p.MaxLength))
+	if of != p {
+		for i, b := range bounds {
+			if b != "" {
+				bounds[i] = "Each " + strings.ToLower(b[:1]) + b[1:]
+			}
+		}
+		bounds = append([]string{span(count(p.MinItems), count(p.MaxItems), " items")}, bounds...)
+	}
+	for _, b := range bounds {
+		if b != "" {
+			parts = append(parts, b)
+		}
 	}
 	if p.Default != nil {
 		parts = append(parts, "Default `"+string(p.Default)+"`.")
 	}
 	return strings.ReplaceAll(strings.Join(parts, " "), "|", `\|`)
+}
+
+// span says between what a number is; an end that is not bound is empty.
+func span(least, most, of string) string {
+	switch {
+	case least != "" && most != "":
+		return least + " to " + most + of + "."
+	case least != "":
+		return "At least " + least + of + "."
+	case most != "":
+		return "At most " + most + of + "."
+	}
+	return ""
+}
+
+func number(n *float64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*n, 'f', -1, 64)
+}
+
+// count is a bound of which 0 is none.
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }

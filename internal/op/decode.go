@@ -2,8 +2,10 @@ package op
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"localmcp/internal/fault"
 )
@@ -24,6 +28,9 @@ func decode(args json.RawMessage, s *shape, v reflect.Value) error {
 	if trimmed := bytes.TrimSpace(args); len(trimmed) == 0 || string(trimmed) == "null" {
 		args = json.RawMessage("{}")
 	}
+	if err := plain(args); err != nil {
+		return err
+	}
 	d := decoder{json.NewDecoder(bytes.NewReader(args))}
 	d.UseNumber()
 	if err := d.value("", s, v); err != nil {
@@ -33,6 +40,45 @@ func decode(args json.RawMessage, s *shape, v reflect.Value) error {
 		return fault.New(InvalidArgument, "there is text after the arguments")
 	}
 	return nil
+}
+
+// plain refuses text that is no Unicode: bytes that are no UTF-8, and halves of surrogate
+// pairs. Decoding would make U+FFFD of them, which is another text than the caller's.
+func plain(args json.RawMessage) error {
+	if utf8.Valid(args) && !bytes.Contains(args, []byte(`\ud`)) && !bytes.Contains(args, []byte(`\uD`)) {
+		return nil
+	}
+	at, err := walk(args)
+	if err == nil {
+		return nil
+	}
+	if _, other := walk(args, jsontext.AllowInvalidUTF8(true)); other != nil {
+		return nil // no JSON at all: whoever decodes it says so
+	}
+	return fault.Wrap(InvalidArgument, err, "there is text in %s that is not valid Unicode", cmp.Or(at, "the arguments")).
+		WithHint("send UTF-8, and a character beyond U+FFFF as itself or as both halves of its pair")
+}
+
+// walk reads JSON to its end, and says where it could not go on.
+func walk(args json.RawMessage, o ...jsontext.Options) (at string, err error) {
+	d := jsontext.NewDecoder(bytes.NewReader(args), append(o, jsontext.AllowDuplicateNames(true))...)
+	for err == nil {
+		_, err = d.ReadToken()
+	}
+	if err == io.EOF {
+		return "", nil
+	}
+	var bad *jsontext.SyntacticError
+	if errors.As(err, &bad) {
+		for name := range bad.JSONPointer.Tokens() {
+			if _, err := strconv.Atoi(name); err == nil {
+				at += "[" + name + "]"
+			} else {
+				at = join(at, clip(strings.ToValidUTF8(name, "\uFFFD")))
+			}
+		}
+	}
+	return at, err
 }
 
 type decoder struct{ *json.Decoder }

@@ -10,7 +10,7 @@
 // properties have exactly one type each. What an input schema says is enforced by
 // [Op.Bind]: unknown, missing, repeated, mistyped and out-of-bounds arguments are a
 // fault with the code [InvalidArgument] that names the argument and what it
-// accepts. An optional argument that is null counts as absent. An output schema is
+// accepts; so is text that is not valid Unicode, which decoding would change. An optional argument that is null counts as absent. An output schema is
 // an open object without required root members, so that it also fits a failure.
 //
 // What it deliberately does not do: it knows no protocol and imports no SDK, it

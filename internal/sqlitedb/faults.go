@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -55,6 +56,10 @@ func (d *DB) classify(err error) error {
 			return full(errors.Join(err, asked))
 		}
 		return Failed(err, "the database cannot be read or written")
+	case sqlite3.SQLITE_ERROR: // statements are made for the tables of the migrations
+		if strings.Contains(e.Error(), "no such table: ") || strings.Contains(e.Error(), "no such column: ") {
+			return d.damaged(err)
+		}
 	}
 	return err
 }
@@ -80,6 +85,15 @@ func lacksRoom(err error) bool {
 
 // roomBytes is what askForRoom writes: no page is larger.
 const roomBytes = 64 << 10
+
+// Room tries whether something can be written beside the database. It gives [Full] or
+// [Unusable], and leaves nothing behind.
+func (d *DB) Room() error {
+	if err := d.askForRoom(); err != nil {
+		return Failed(err, "nothing can be written beside the database")
+	}
+	return nil
+}
 
 // askForRoom writes a page to a file beside the database that has no name any more, so
 // that the system says what is wrong there.

@@ -71,10 +71,28 @@ func fillDisk(t *testing.T, dir string) {
 				_, err := c.Row(t.Context(), "SELECT count(*) FROM note", nil, &n)
 				return err
 			}))
+			fill(t, path+".filler")
+			if err := d.Room(); !errors.Is(err, sqlitedb.Full) {
+				t.Errorf("room on a full disk: %v", err)
+			}
+			must(t, os.Remove(path+".filler"))
 			check("close", d.Close())
 		}
 		for _, end := range []string{"", "-wal", "-shm", "-journal", ".copy"} {
 			_ = os.Remove(path + end)
+		}
+	}
+}
+
+// fill takes what room there is.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Create(name)
+	must(t, err)
+	defer f.Close()
+	for page := make([]byte, 4096); ; {
+		if _, err := f.Write(page); err != nil {
+			return
 		}
 	}
 }

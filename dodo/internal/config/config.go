@@ -82,7 +82,7 @@ func (c Config) encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-const remedy = "`dodo config list` shows every setting with its bounds; the file is config.json of the installation directory"
+const remedy = "`dodo config list` shows every setting with its bounds"
 
 // refused is the fault of a setting that cannot be as it is.
 func refused(name, format string, args ...any) *fault.Error {

@@ -69,6 +69,8 @@ func TestParseIsStrict(t *testing.T) {
 		`{"version":1,"secretDeny":["a","b\u0000"]}`:         `pattern 2`,
 		`{"version":1,"secretDeny":[""]}`:                    `pattern 1`,
 		`{"version":1,"secretDeny":"*.pem"}`:                 `"secretDeny"`,
+		`{"version":1,"secretDeny":["*.pem","bad["]}`:        `pattern 2, "bad[", is not well formed`,
+		`{"version":1,"secretAllow":["a\\"]}`:                `pattern 1, "a\\", is not well formed`,
 		`{"version":1,"accessMode":1}`:                       `"accessMode"`,
 		`{"version":1,"Version":1}`:                          `"Version"`,
 		`{"version":1,"version":1}`:                          `"version" twice`,
@@ -167,8 +169,12 @@ func TestFilesThatAreRefused(t *testing.T) {
 		must(t, err)
 		must(t, spoil(filepath.Join(dir, config.FileName)))
 		before := testenv.Fingerprint(t, dir)
-		if _, err := config.Load(dir); err == nil || fault.From(err).Hint == "" {
+		_, err = config.Load(dir)
+		if err == nil || fault.From(err).Hint == "" {
 			t.Errorf("%s: %v", name, err)
+		}
+		if name == "broken" && !strings.Contains(fault.From(err).Hint, filepath.Join(dir, config.FileName)) {
+			t.Errorf("the hint does not say where the file is: %s", fault.From(err).Hint)
 		}
 		if _, err := config.Update(t.Context(), dir, func(*config.Config) error { return nil }); err == nil {
 			t.Errorf("%s: it was replaced", name)
@@ -212,7 +218,7 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 	}
 	before := testenv.Fingerprint(t, dir)
 	for name, w := range map[string][]string{
-		"limits.readFileBytes": {"1"}, "limits.commandBytes": {"x"}, "accessMode": {"all"}, "searchBackend": {"auto", "auto"}, "toolSurface": nil, "secretDeny": {""},
+		"limits.readFileBytes": {"1"}, "limits.commandBytes": {"x"}, "accessMode": {"all"}, "searchBackend": {"auto", "auto"}, "toolSurface": nil, "secretDeny": {"bad["}, "secretAllow": {"["},
 	} {
 		s, ok := config.Find(name)
 		if !ok {
@@ -288,6 +294,7 @@ func TestHints(t *testing.T) {
 	for _, text := range []string{
 		`{"root":"/"}`, `{"trust":"trusted"}`, `{"limits":{}}`, `{"allowDesktop":true}`, `{"exclude":["!secret"]}`, `{"exclude":"x"}`, `{"exclude":[""]}`,
 		`{"name":"a\u0007"}`, `{"name":1}`, `[]`, `{`, ``, `{"name":"` + strings.Repeat("x", 101) + `"}`, strings.Repeat(" ", 64<<10) + `{}`,
+		`{"exclude":["["]}`, `{"exclude":["a","/"]}`,
 		`{"exclude":["x"` + strings.Repeat(`,"x"`, 200) + `]}`,
 		task(`,"env":{}`), task(`,"cwd":"/etc"`), task(`,"cwd":"a/../.."`), task(`,"args":["a\u0000"]`), `{"tasks":[{"id":"a b","title":"t","program":"p"}]}`,
 		`{"tasks":[{"id":"a","title":"","program":"p"}]}`, `{"tasks":[{"id":"a","title":"t","program":"p"},{"id":"a","title":"t","program":"p"}]}`,

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -32,7 +33,7 @@ func Load(dir string) (Config, error) {
 		return Config{}, state.Fault(err)
 	}
 	defer r.Close()
-	c, _, err := read(r)
+	c, _, err := read(r, dir)
 	return c, err
 }
 
@@ -44,7 +45,7 @@ func Ensure(ctx context.Context, dir string) (Config, error) {
 		return Config{}, state.Fault(err)
 	}
 	defer r.Close()
-	c, text, err := read(r)
+	c, text, err := read(r, dir)
 	if err != nil || text != nil {
 		return c, err
 	}
@@ -94,7 +95,7 @@ func locked(ctx context.Context, dir string, f func(r *safefile.Root, now Config
 		return state.Fault(err)
 	}
 	defer held.Unlock()
-	c, text, err := read(r)
+	c, text, err := read(r, dir)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func locked(ctx context.Context, dir string, f func(r *safefile.Root, now Config
 }
 
 // read is the configuration and the file's text, nil when there is none.
-func read(r *safefile.Root) (Config, []byte, error) {
+func read(r *safefile.Root, dir string) (Config, []byte, error) {
 	if err := privdir.CheckFile(r, FileName, fileWhat); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return Config{}, nil, state.Fault(err)
@@ -118,5 +119,19 @@ func read(r *safefile.Root) (Config, []byte, error) {
 		return Config{}, nil, state.Fault(err)
 	}
 	c, err := Parse(data)
-	return c, data, err
+	return c, data, placed(err, dir)
+}
+
+// placed says where the file stands that is not understood: no command can read it then, so
+// only an editor helps.
+func placed(err error, dir string) error {
+	if !errors.Is(err, contract.InvalidInput) {
+		return err
+	}
+	f := *fault.From(err)
+	where := fmt.Sprintf("correct %s in an editor; without it the defaults hold, and access is managed", filepath.Join(dir, FileName))
+	if f.Hint != remedy {
+		where = f.Hint + "; " + where
+	}
+	return f.WithHint("%s", where)
 }

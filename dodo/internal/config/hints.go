@@ -9,6 +9,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
 )
 
@@ -90,6 +91,9 @@ func (h Hints) check() string {
 	for i, p := range h.Exclude {
 		if !plainText(p, maxPattern) || strings.HasPrefix(p, "!") {
 			return fmt.Sprintf("pattern %d cannot be used; one can only leave out, never take in", i+1)
+		}
+		if workspace.CheckPattern(p) != nil {
+			return fmt.Sprintf("pattern %d is not well formed, or nothing can match it", i+1)
 		}
 	}
 	seen := map[string]bool{}

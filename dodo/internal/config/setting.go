@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/workspace"
+	"localmcp/internal/fault"
 )
 
 // A Setting is one value of the configuration, by its dotted name.
@@ -153,6 +155,10 @@ func patterns(name, doc string, at func(*Config) *[]string, most int) Setting {
 			for i, p := range *at(c) {
 				if !plainText(p, maxPattern) {
 					return refused(name, "pattern %d is empty, too long or not plain text", i+1)
+				}
+				if err := workspace.CheckPattern(p); err != nil {
+					return refused(name, "pattern %d, %s, is not well formed, or nothing can match it", i+1, strconv.QuoteToASCII(p)).
+						WithHint("%s", fault.From(err).Hint)
 				}
 			}
 			return nil

@@ -1,9 +1,12 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"localmcp/dodo/internal/contract"
@@ -88,12 +91,24 @@ func (g *Gate) Run(ctx context.Context, r Request) *contract.Reply {
 	reply := c.reply(result, err)
 	if err := c.record(reply); err != nil {
 		g.Log.Error("audit failed; the result is withheld", "op", r.Op, "request", c.id, "cause", err)
-		f := fault.New(contract.InternalError, "the call could not be recorded, so its result is withheld").
-			WithHint("the owner should look at the disk; then call again").Retry()
-		if c.done {
-			f = f.WithHint(afterEffect)
-		}
-		return contract.Failure(c.shownID, c.shownEpoch, f)
+		return contract.Failure(c.shownID, c.shownEpoch, c.unrecorded(err))
 	}
 	return reply
+}
+
+// unrecorded is the fault of a call that could not be recorded, with the reason when it is
+// one that somebody can do something about.
+func (c *call) unrecorded(cause error) *fault.Error {
+	f := fault.New(contract.InternalError, "the call could not be recorded, so its result is withheld").Retry()
+	var hints []string
+	if c.done {
+		hints = append(hints, afterEffect)
+	}
+	look := "the owner should look at the disk; then call again"
+	if why := new(fault.Error); errors.As(cause, &why) {
+		f.Msg += ": " + why.Msg
+		look = cmp.Or(why.Hint, look)
+	}
+	hints = append(hints, look)
+	return f.WithHint("%s", strings.Join(hints, "; "))
 }

@@ -193,6 +193,20 @@ func want(t *testing.T, r *contract.Reply, c fault.Code) {
 	}
 }
 
+// TestUnrecordedSaysWhy: a call that cannot be recorded gives no result, and names the
+// reason that somebody can do something about.
+func TestUnrecordedSaysWhy(t *testing.T) {
+	w := newWorld(t)
+	dir := w.store.Dir()
+	w.during = func() { _ = os.Rename(dir, dir+"-away") }
+	r := w.call("change", `{"text":"x"}`)
+	want(t, r, contract.InternalError)
+	if e := r.Error; !strings.Contains(e.Message, "withheld: the installation directory") || !strings.Contains(e.Recovery, "may have happened") ||
+		!strings.Contains(e.Recovery, "puts it back") || !e.Retryable {
+		t.Errorf("%+v", e)
+	}
+}
+
 // TestOrderOfRefusals breaks one condition after the other, from the last to the first: each
 // refusal hides those behind it.
 func TestOrderOfRefusals(t *testing.T) {

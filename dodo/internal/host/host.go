@@ -283,7 +283,7 @@ func (h *Host) End(ctx context.Context) error {
 var _ workspace.Projects = (*Host)(nil)
 
 // View gives another project for reading, for as long as the call that ctx belongs to. Ids
-// that are not registered and projects without access look the same.
+// that are not registered and projects without access look the same to all but the owner.
 func (h *Host) View(ctx context.Context, p contract.Principal, id string) (workspace.View, error) {
 	record, err := h.Store.Project(ctx, id)
 	if err != nil && !errors.Is(err, contract.NotFound) {
@@ -292,6 +292,8 @@ func (h *Host) View(ctx context.Context, p contract.Principal, id string) (works
 	r, release, err := h.lease(ctx, p, id)
 	switch code := fault.From(err); {
 	case err == nil:
+	case code.Code == contract.NotFound && p.Owner: // of whom nothing is hidden
+		return workspace.View{}, err
 	case code.Code == contract.WorkspaceAccessRequired, code.Code == contract.NotFound, code.Code == contract.Forbidden:
 		return workspace.View{}, fault.New(contract.Forbidden, "that project is not one this client may read").
 			WithHint("project_overview lists the projects you may use")

@@ -140,6 +140,49 @@ func readAll(dir *safefile.Root, name string) ([]byte, error) {
 
 func backupName(hash string) string { return strings.TrimPrefix(hash, "sha256:") + backupSuffix }
 
+// LostBackups counts the backups of an installation that are noted but whose files are gone or
+// cut: what they held cannot be given back any more.
+func LostBackups(ctx context.Context, store *state.Store) (lost int, err error) {
+	sizes := map[string]int64{}
+	err = store.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+		rows, err := c.Query(ctx, "SELECT hash, stored FROM backups WHERE NOT inline")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var hash string
+			var stored int64
+			if err := rows.Scan(&hash, &stored); err != nil {
+				return err
+			}
+			sizes[hash] = stored
+		}
+		return rows.Err()
+	})
+	if err != nil || len(sizes) == 0 {
+		return 0, err
+	}
+	dir, err := privdir.Open(filepath.Join(store.Dir(), backupsName), "the directory of backups")
+	if errors.Is(err, fs.ErrNotExist) {
+		return len(sizes), nil
+	}
+	if err != nil {
+		return 0, state.Fault(err)
+	}
+	defer dir.Close()
+	for hash, stored := range sizes {
+		in, err := dir.Stat(backupName(hash))
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && in.Size != stored:
+			lost++
+		case err != nil:
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
 // pruneSlice is how many rows one transaction removes: others write in between.
 const pruneSlice = 200
 

@@ -3,6 +3,7 @@ package change
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"localmcp/dodo/internal/contract"
@@ -49,11 +50,28 @@ func (e *conflictError) fault(code fault.Code, hint string) *fault.Error {
 	if len(e.list) > 1 {
 		msg = "some files are not as they were when the change was made ready"
 	}
+	if !slices.ContainsFunc(e.list, func(c conflict) bool { return c.Reason != backupReason }) {
+		msg, hint = "what was there before is not kept any more, or was lost", "it cannot be taken back; change the files by hand"
+	}
 	f := fault.New(code, "%s; nothing was changed", msg).WithHint("%s", hint).With("conflicts", e.list[:min(len(e.list), maxConflicts)])
 	if c := e.list[0]; len(e.list) == 1 && c.actual != "" {
 		f = f.With("path", c.Path).With("expectedHash", c.expected).With("actualHash", c.actual)
 	}
 	return f
+}
+
+// A Conflict is a path and why a change could not be made to it.
+type Conflict struct{ Path, Reason string }
+
+// Conflicts are the paths that an error of this package is about, as far as it names them.
+func Conflicts(err error) (all []Conflict) {
+	if f := fault.From(err); f != nil {
+		list, _ := f.Detail["conflicts"].([]conflict)
+		for _, c := range list {
+			all = append(all, Conflict{c.Path, c.Reason})
+		}
+	}
+	return all
 }
 
 // changed is the fault of a change that met other files than it was made for.

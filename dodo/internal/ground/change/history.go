@@ -46,6 +46,16 @@ func (s *Service) Prune(ctx context.Context) error {
 	return s.backups.prune(ctx, BackupBytes)
 }
 
+// Waiting are the ids of the changes of the workspace that wait for the owner, the oldest
+// first. While there is one, nothing else is changed.
+func (s *Service) Waiting(ctx context.Context) (ids []string, err error) {
+	list, err := s.journal.entriesBut(ctx, func(string) bool { return true }, "workspace = ? AND status = 'recovery_required' ORDER BY seq", s.WorkspaceID)
+	for _, e := range list {
+		ids = append(ids, e.ID)
+	}
+	return ids, err
+}
+
 // Located is a change together with the workspace it is of.
 type Located struct {
 	Workspace string // id

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
 )
@@ -92,8 +93,12 @@ func mayUndo(who contract.Principal, e *entry) error {
 	case RecoveryRequired, Committing:
 		return unfinished(e)
 	}
+	list := "change_history"
+	if who.GrantID == state.PrincipalOwner {
+		list = "`dodo changes`"
+	}
 	return fault.New(contract.Conflict, "this change is not in effect").
-		WithHint("change_history shows which are: those with status committed").With("status", string(e.Status))
+		WithHint("%s shows which are: those with status committed", list).With("status", string(e.Status))
 }
 
 func unfinished(e *entry) error {

@@ -20,8 +20,10 @@ type automaton struct {
 	words   bool       // it asks for word boundaries
 	starts  bool       // it asks for the start of a line
 	feed    uint8      // the class of the line feed
+	cr      uint8      // the class of a CR within a line
+	isCR    uint8      // what a CR has in class: only the byte behind it tells what it is
 	beyond  uint8      // the class of bytes from 128 on
-	classes int
+	classes int        // columns of a row: the classes, and isCR
 }
 
 func newAutomaton(prog *syntax.Prog) *automaton {
@@ -56,6 +58,8 @@ func newAutomaton(prog *syntax.Prog) *automaton {
 		switch {
 		case c == '\n':
 			column[len(takes)] = 1
+		case c == '\r':
+			column[len(takes)] = 4
 		case c == utf8.RuneSelf:
 			column[len(takes)] = 2
 		case a.words && syntax.IsWordChar(rune(c)):
@@ -80,7 +84,10 @@ func newAutomaton(prog *syntax.Prog) *automaton {
 			}
 		}
 	}
-	a.classes, a.feed, a.beyond = len(a.one), a.class['\n'], a.class[utf8.RuneSelf]
+	a.feed, a.cr, a.beyond = a.class['\n'], a.class['\r'], a.class[utf8.RuneSelf]
+	a.isCR = uint8(len(a.one))
+	a.class['\r'] = a.isCR
+	a.classes = len(a.one) + 1
 	return a
 }
 
@@ -138,6 +145,7 @@ type walker struct {
 const (
 	unknown = -1
 	hit     = -2 // a match ends before the byte
+	look    = -3 // of isCR: at the end of a line the CR is no part of it, else it is of class cr
 )
 
 // statesMax bounds the states that are kept; when there are more, all are forgotten.
@@ -156,7 +164,7 @@ func (w *walker) clear() {
 
 // find walks from the start of a line until a match has ended, and returns the position
 // after its end, which is on the same line or is the line feed behind it; -1 when there is
-// none. The last line of data ends with data. What it says means nothing once it is tired.
+// none. The last line of data ends with data; a CR at the end of a line is passed over. What it says means nothing once it is tired.
 func (w *walker) find(data []byte, from int) int {
 	at := w.first
 	class, next := &w.class, w.next
@@ -164,6 +172,13 @@ func (w *walker) find(data []byte, from int) int {
 		k := class[data[i]]
 		t := next[int(at)+int(k)]
 		if t < 0 {
+			if t == look {
+				if i+1 == len(data) || data[i+1] == '\n' {
+					continue
+				}
+				k = w.cr
+				t = next[int(at)+int(k)]
+			}
 			if t == unknown {
 				t = w.step(at, k)
 				next = w.next
@@ -283,9 +298,10 @@ func (w *walker) row(set []uint32, before uint8) int32 {
 		return at
 	}
 	at := int32(len(w.next))
-	for range w.classes {
+	for range w.classes - 1 {
 		w.next = append(w.next, unknown)
 	}
+	w.next = append(w.next, look)
 	w.sets = append(w.sets, slices.Clone(set))
 	w.before = append(w.before, before)
 	w.rows[string(w.key)] = at

@@ -14,8 +14,9 @@
 // come in the order of paths, whatever the order of the work; a search that takes too long
 // ends with TIMEOUT, also within one line; a cursor serves once.
 //
-// Text is searched line by line: ^, $, \A and \z are the ends of a line, nothing takes a line feed,
-// and of CRLF the CR is part of the line. A line counts once. A line is numbered from 1, a column from
+// Text is searched line by line: ^, $, \A and \z are the ends of a line, nothing takes a line feed.
+// LF and CRLF end a line, also in one file, and neither is part of it, as with ripgrep's --crlf; a CR
+// elsewhere is a character like others, which --crlf takes for an end too. A line counts once. A line is numbered from 1, a column from
 // 1 in units of UTF-16, also where the file has another encoding; a mark at the start of a file is no part of it,
 // and UTF-16 with a mark is searched as the text it is. A file with a NUL is no text. Other than ripgrep,
 // \w, \d, \s and \b know ASCII only, an expression's dot takes a byte that is no UTF-8, and a file whose

@@ -35,7 +35,7 @@ func (m *matcher) reset(data []byte) {
 	}
 }
 
-// A line is a line that matches: its bytes without the line feed, and where the match
+// A line is a line that matches: its bytes without the line feed but with the CR before it, and where the match
 // begins in it, or -1 when that was not needed to know that it does.
 type line struct{ start, end, match int }
 
@@ -69,7 +69,7 @@ func (m *matcher) next(ctx context.Context, from int) (l line, ok bool) {
 				return line{}, false
 			}
 			l = m.around(from, place)
-			if isASCII(m.data[l.start:l.end]) || m.locate(ctx, l) >= 0 {
+			if isASCII(m.held(l)) || m.locate(ctx, l) >= 0 {
 				return l, true
 			}
 		default:
@@ -95,6 +95,11 @@ func (m *matcher) around(from, place int) line {
 	return l
 }
 
+// held is what a pattern is held against: a line without its end, be it LF or CRLF.
+func (m *matcher) held(l line) []byte {
+	return bytes.TrimSuffix(m.data[l.start:l.end], []byte("\r"))
+}
+
 // matches reports whether a line matches.
 func (m *matcher) matches(ctx context.Context, l line) bool {
 	if m.walk != nil && !m.walk.tired {
@@ -112,7 +117,7 @@ func (m *matcher) locate(ctx context.Context, l line) int {
 	if l.match >= 0 {
 		return l.match
 	}
-	text := m.data[l.start:l.end]
+	text := m.held(l)
 	var at []int
 	if len(text)*len(m.auto.prog.Inst) < longMatch {
 		at = m.re.FindIndex(text)

@@ -37,7 +37,7 @@ func plainly(re *regexp.Regexp, text string) []string {
 		if line == "" {
 			break
 		}
-		if loc := re.FindStringIndex(strings.TrimSuffix(line, "\n")); loc != nil {
+		if loc := re.FindStringIndex(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")); loc != nil {
 			list = append(list, fmt.Sprint(at, ":", loc[0]))
 		}
 		at += len(line)
@@ -75,14 +75,14 @@ var queries = []string{
 	"func", `func (s \*Server)`, `\bfunc\s+\w+\(ctx`, `context\.With(Cancel|Timeout)\(`, "(?i)deadlock", "[a-z]+_[0-9]{4}", `(TODO|FIXME|XXX)\(\w+\)`,
 	"^", "$", "^$", "", "x*", "a|b*", `\b`, `\B`, `^\s*$`, `(?i)task`, `(?i)ſ`, "(?i)straße", "é", "[é]", "(?i)É", ".", "(?s).", "[^a]", `[^\n]b`, `\w+$`,
 	`\Afoo\z`, "foo$", `colou?r`, "(a|ab)(c|bcd)", "(?i)k", `\x{FFFD}`, "a.c", "a..c", `\d{3}-\d{4}`, "a{2,5}b", "(foo|bar|baz|qux)+z", `\pL\pN`, "[[:upper:]]{3}", `(?m)^x`,
-	"(?-s)a.b", `"[^"]*"`, `(?:)`, `(ab)*c`, `a+b+`, `(?i)[k-m]x`, "(x+x+)+y", "[]a]", `\Qa.b\E`, `\s`, `a\b.`, `(?U)a+`,
+	"(?-s)a.b", `"[^"]*"`, `(?:)`, `(ab)*c`, `a+b+`, `(?i)[k-m]x`, "(x+x+)+y", "[]a]", `\Qa.b\E`, `\s`, `a\b.`, `(?U)a+`, `\r`, `\r$`, `^\r`, `o\r`, `foo\s`, `[^\r]$`, `\s$`, `o$`, `.$`,
 }
 
 const prose = "func main() {\r\nfunc (s *Server) x\n\n\tcontext.WithTimeout(ctx)\nDeadLock deadlocK \u212a\nabc_1234 TODO(me) XXX(y)\n \nfoo\nfoo bar\nxfoo\r\ncaf\u00e9 \u00c9t\u00e9 stra\u00dfe \u017f\nabcd\n\xff\xfeab\xc3c\na\xffc a\u00e9c\nlast K task TASK\ncolor colour 555-1234 aaab\n\"q\" ]x}"
 
 func TestQueries(t *testing.T) {
 	for _, q := range queries {
-		for _, text := range []string{prose, prose + "\n", "", "\n", "\n\n", "x", "ab\n" + strings.Repeat("y", 5000) + "foo\n", "\xff", "a\nfoo"} {
+		for _, text := range []string{prose, prose + "\n", "", "\n", "\n\n", "x", "ab\n" + strings.Repeat("y", 5000) + "foo\n", "\xff", "a\nfoo", "foo\r\nbar\r\n\r\n", "foo\r\r\n\rfoo\r\nfo\ro\n\r\r", "\r", "a\r", "foo\n\r"} {
 			for _, fold := range []bool{false, true} {
 				eachWay(t, q, text, false, fold)
 				eachWay(t, q, text, true, fold)

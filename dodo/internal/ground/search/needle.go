@@ -120,6 +120,7 @@ func required(re *syntax.Regexp) (list []needle, whole bool) {
 	if best == nil || cost(best) > costWalk {
 		return nil, false
 	}
+	whole = whole && !mayEnd(best)
 	for _, sets := range best {
 		w, _ := newNeedle(sets)
 		if len(sets) > needleLenMax {
@@ -129,6 +130,13 @@ func required(re *syntax.Regexp) (list []needle, whole bool) {
 		list = append(list, w)
 	}
 	return list, whole
+}
+
+// mayEnd reports whether a needle has a CR in it, which counts only within a line.
+func mayEnd(u union) bool {
+	return slices.ContainsFunc(u, func(sets []byteSet) bool {
+		return slices.ContainsFunc(sets, func(s byteSet) bool { return s.has('\r') })
+	})
 }
 
 // cost is what looking for the needles takes for a byte.

@@ -26,7 +26,7 @@ type searchIn struct {
 	ProjectID      string   `json:"projectId,omitempty" maxLength:"68" doc:"Id of another project to search; project_overview lists them."`
 	ProjectIDs     []string `json:"projectIds,omitempty" minItems:"1" maxItems:"8" maxLength:"68" doc:"Ids of several projects to search; not together with projectId."`
 	Query          string   `json:"query" minLength:"1" maxLength:"512" doc:"What to look for, on one line."`
-	Mode           string   `json:"mode" enum:"literal|regex" default:"literal" doc:"literal: the query as it stands. regex: RE2 syntax as in Go, line by line; no lookaround, no references."`
+	Mode           string   `json:"mode" enum:"literal|regex" default:"literal" doc:"literal: the query as it stands. regex: RE2 syntax as in Go, line by line (LF or CRLF ends a line and is no part of it); no lookaround, no references."`
 	CaseSensitive  bool     `json:"caseSensitive" default:"true"`
 	Paths          []string `json:"paths,omitempty" maxItems:"20" maxLength:"1024" doc:"Only in these files and directories."`
 	FileGlob       string   `json:"fileGlob,omitempty" minLength:"1" maxLength:"256" doc:"Only files whose name (pattern without /) or path matches, such as *.go or src/**/*.{ts,tsx}."`

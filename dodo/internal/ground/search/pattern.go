@@ -22,7 +22,7 @@ type pattern struct {
 }
 
 // compile makes a query ready. Expressions are those of package regexp, matched against
-// one line at a time: nothing in them takes a line feed, and ^, $, \A and \z are the ends
+// one line at a time, without its LF or CRLF: nothing in them takes a line feed, and ^, $, \A and \z are the ends
 // of the line.
 func compile(query string, literal, fold bool) (*pattern, error) {
 	flags := syntax.Perl &^ syntax.OneLine

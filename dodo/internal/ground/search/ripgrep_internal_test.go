@@ -127,10 +127,15 @@ func openTree(t testing.TB, root string) *workspace.Tree {
 }
 
 // randomText is lines of words that the queries are about, in one of the forms files have.
-// broken ones are not UTF-8.
-func randomText(rnd *rand.Rand, broken bool) []byte {
+// broken ones are not UTF-8. With crlf some lines end so, else a CR stands within lines:
+// ripgrep takes it for an end there too when it takes it for one at all.
+func randomText(rnd *rand.Rand, broken, crlf bool) []byte {
 	words := []string{"func", "func (s *Server) x", "needle", "Needle", "NEEDLE", "TODO(me)", "XXX(a)", "foo", "foobar", "foo bar", "abc_1234", "caf\u00e9", "\u00c9t\u00e9",
 		"\U0001F600", "a.b", "(x)", "\t", "  ", "", "context.WithTimeout(", "0", "ab", "aab", "\r"}
+	end := "\n"
+	if crlf {
+		words[len(words)-1], end = "\t", "\r\n"
+	}
 	var b bytes.Buffer
 	for range rnd.IntN(30) {
 		for range rnd.IntN(5) {
@@ -142,7 +147,7 @@ func randomText(rnd *rand.Rand, broken bool) []byte {
 		if rnd.IntN(300) == 0 {
 			b.WriteString(strings.Repeat("long ", 30000))
 		}
-		b.WriteString([]string{"\n", "\n", "\n", "\r\n", "\n\n"}[rnd.IntN(5)])
+		b.WriteString([]string{"\n", "\n", end, end, "\n" + end}[rnd.IntN(5)])
 	}
 	if rnd.IntN(3) == 0 {
 		b.WriteString("last needle without end")
@@ -169,7 +174,7 @@ func randomText(rnd *rand.Rand, broken bool) []byte {
 	return text
 }
 
-func randomFiles(t testing.TB, seed uint64, broken bool) string {
+func randomFiles(t testing.TB, seed uint64, broken, crlf bool) string {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	root := t.TempDir()
@@ -178,7 +183,7 @@ func randomFiles(t testing.TB, seed uint64, broken bool) string {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("f", i)), randomText(rnd, broken), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("f", i)), randomText(rnd, broken, crlf), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,12 +195,16 @@ func TestAsRipgrep(t *testing.T) {
 	// What is about words, digits and white space knows ASCII only here.
 	ascii := []string{`\bfunc\b`, `\bfunc\s+\w*`, `(TODO|FIXME|XXX)\(\w+\)`, `\d{3}`, `^\s*$`, `\w+$`, `\Bo`, `[[:upper:]]{3}`}
 	common := []string{`func \(s \*Server\)`, "needle", "foo(bar)?", "[a-z]+_[0-9]{4}", "^foo", "foo$", "^$", "", "x*", "a|needle", "caf.", "^.{3,5}$", "[^a-z ]",
-		`\r`, "without end$", `a+b`, `(?i)needle`, `\.`, "é", `\p{Lu}t`, "(?i)É"}
-	for seed := range uint64(2) {
-		root := randomFiles(t, seed, false)
+		"without end$", `a+b`, `(?i)needle`, `\.`, "é", `\p{Lu}t`, "(?i)É"}
+	for seed := range uint64(4) {
+		crlf := seed%2 == 1
+		root := randomFiles(t, seed, false, crlf)
 		tree := openTree(t, root)
 		check := func(query string, literal, fold bool, args ...string) {
 			t.Helper()
+			if crlf {
+				args = append(args, "--crlf")
+			}
 			if diff := cmp.Diff(rgLines(t, root, append(args, "-e", query)...), ourLines(t, tree, query, literal, fold)); diff != "" {
 				t.Errorf("%q: (-rg +ours)\n%.2000s", query, diff)
 			}
@@ -210,8 +219,11 @@ func TestAsRipgrep(t *testing.T) {
 			check(q, true, false, "-F")
 			check(q, true, true, "-F", "-i")
 		}
+		if !crlf { // with --crlf it may not be asked for
+			check(`\r`, false, false)
+		}
 	}
-	root := randomFiles(t, 9, true)
+	root := randomFiles(t, 9, true, false)
 	tree := openTree(t, root)
 	for _, q := range []string{"needle", "foo bar", "[a-z]+_[0-9]{4}", "é", "(TODO|XXX)", "^foo", "end$"} {
 		if diff := cmp.Diff(rgLines(t, root, "-e", q), ourLines(t, tree, q, false, false)); diff != "" {

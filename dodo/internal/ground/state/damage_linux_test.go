@@ -141,6 +141,66 @@ func TestUnusableFiles(t *testing.T) {
 	}
 }
 
+// An empty file is what a crash leaves that came while the file was made: it counts as none,
+// and what begins anew is trusted with nothing.
+func TestEmptyFileIsNone(t *testing.T) {
+	dir := place(t)
+	s := open(t, dir, nil)
+	id := workspace(t, s, "/w", "boot_1")
+	_, err := s.SetTrust(t.Context(), id, contract.TrustTrusted)
+	must(t, err)
+	must(t, s.Close())
+	must(t, os.Truncate(filepath.Join(dir, state.FileName), 0))
+	s = open(t, dir, nil)
+	a, err := s.Authority(t.Context(), id, "cl")
+	must(t, err)
+	if a.Trust != contract.TrustInspect || a.AccessMode != contract.AccessManaged || s.WorkspaceID("/w") == id {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A table that somebody dropped is damage, and named so wherever it is met.
+func TestDroppedTable(t *testing.T) {
+	dir := place(t)
+	s := open(t, dir, nil)
+	tamper(t, dir, "DROP TABLE audit")
+	_, verified := s.Verify(t.Context())
+	for _, err := range []error{verified, s.Audit(t.Context(), state.Event{Tool: "t", Result: "ok"})} {
+		if f := fault.From(err); err == nil || f.Code != contract.InternalError || !strings.Contains(f.Msg, "damaged") || !strings.Contains(f.Hint, "move state.db") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// When the directory is moved away, nothing is read or written beside it; nothing is lost
+// when it comes back.
+func TestStateThatIsGone(t *testing.T) {
+	ctx, dir := t.Context(), place(t)
+	s := open(t, dir, nil)
+	must(t, s.Audit(ctx, state.Event{Tool: "a", Result: "ok"}))
+	for name, spoil := range map[string]func(){
+		"moved": func() { must(t, os.Rename(dir, dir+"-away")) },
+		"another": func() {
+			must(t, os.Rename(dir, dir+"-away"))
+			must(t, os.Mkdir(dir, 0o700))
+			must(t, open(t, dir, nil).Close())
+		},
+	} {
+		spoil()
+		_, read := s.Events(ctx, "", 1)
+		for _, err := range []error{read, s.Audit(ctx, state.Event{Tool: "b", Result: "ok"}), s.SetAccessMode(ctx, contract.AccessManaged)} {
+			if f := fault.From(err); err == nil || f.Code != contract.InternalError || !strings.Contains(f.Msg, "moved, removed or replaced") || f.Hint == "" {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		must(t, os.RemoveAll(dir))
+		must(t, os.Rename(dir+"-away", dir))
+		if list, err := s.Events(ctx, "", 10); err != nil || len(list) != 1 {
+			t.Errorf("%s, and back: %v %v", name, list, err)
+		}
+	}
+}
+
 func overwrite(t testing.TB, path string, at int64, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -12,7 +12,8 @@
 // for it; a directory that was put in another's place inherits neither trust nor clients;
 // audit rows are chained, so that a changed, lost or added row shows, and the chain holds
 // after a crash; what cannot be read grants nothing; every fault has a code of contract,
-// and a file that is damaged, foreign or newer is left as it is.
+// and a file that is damaged, foreign or newer is left as it is; nothing is read or written
+// once the file is not at its path any more.
 //
 // What it deliberately does not do: it decides nothing (package policy does), asks nobody,
 // looks at no file of a workspace (only whether a registered root is still there), knows no

@@ -6,11 +6,14 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/internal/fault"
 	"localmcp/internal/privdir"
 	"localmcp/internal/sqlitedb"
 )
@@ -48,6 +51,7 @@ type Store struct {
 	dir    string
 	now    func() time.Time
 	secret []byte
+	file   fs.FileInfo // the database when it was opened
 
 	// One database through two connections that write. What must be on the disk before a
 	// call goes on is written through durable. The audit is written through quick: a power
@@ -80,6 +84,9 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if s.quick, err = s.open(ctx, false, true); err != nil {
 		return nil, Fault(errors.Join(err, s.durable.Close()))
 	}
+	if s.file, err = os.Lstat(s.path()); err != nil {
+		return nil, errors.Join(gone(err), s.Close())
+	}
 	if s.secret, err = s.installSecret(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -87,10 +94,31 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context, durable, existing bool) (*sqlitedb.DB, error) {
-	return sqlitedb.Open(ctx, filepath.Join(s.dir, FileName), sqlitedb.Options{
+	return sqlitedb.Open(ctx, s.path(), sqlitedb.Options{
 		ApplicationID: applicationID, Migrations: Migrations, Existing: existing, Durable: durable, WayOut: wayOut,
 	})
 }
+
+func (s *Store) path() string { return filepath.Join(s.dir, FileName) }
+
+// inPlace refuses to go on when the database is not at its path any more: what is written
+// would be lost, and what is read nobody can change.
+func (s *Store) inPlace() error {
+	now, err := os.Lstat(s.path())
+	if err == nil && os.SameFile(now, s.file) {
+		return nil
+	}
+	return gone(err)
+}
+
+func gone(cause error) error {
+	return fault.Wrap(contract.InternalError, cause, "the installation directory, or the state database in it, was moved, removed or replaced while dodo ran").
+		WithHint("the owner puts it back or leaves it so, and starts dodo's clients anew")
+}
+
+// Room tries whether the disk of the installation directory takes more, and leaves nothing
+// behind. A full one gives RESOURCE_LIMIT.
+func (s *Store) Room() error { return Fault(s.durable.Room()) }
 
 // Close ends the use of the state. Keys that this process reserved and neither completed
 // nor released are from now on those of a process that is gone.
@@ -104,6 +132,9 @@ func (s *Store) Dir() string { return s.dir }
 // Read runs f on one state of the database. Its faults have codes of contract.
 func (s *Store) Read(ctx context.Context, f func(context.Context, *sqlitedb.Conn) error) error {
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.inPlace(); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx) // one that can be cancelled costs a goroutine a statement
@@ -129,6 +160,9 @@ func (s *Store) write(ctx context.Context, db *sqlitedb.DB, f func(context.Conte
 		return ctx.Err()
 	}
 	ctx = context.WithoutCancel(ctx)
+	if err := s.inPlace(); err != nil {
+		return err
+	}
 	var err error
 	for range attempts {
 		begun := false

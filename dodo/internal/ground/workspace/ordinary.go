@@ -32,8 +32,8 @@ func usual(name string, dir bool) bool {
 func excludeRules(patterns []string) *ignore.Rules {
 	var b strings.Builder
 	for _, pattern := range patterns {
-		if pattern = literalStart(pattern); ignore.Check(pattern) == nil {
-			b.WriteString(pattern + "\n")
+		if CheckPattern(pattern) == nil {
+			b.WriteString(literalStart(pattern) + "\n")
 		}
 	}
 	return ignore.Parse([]byte(b.String()), "")

@@ -97,11 +97,11 @@ func secretRules(deny, allow []string) (*ignore.Rules, error) {
 		name, sign string
 	}{{deny, "secretDeny", ""}, {allow, "secretAllow", "!"}} {
 		for _, pattern := range list.patterns {
-			pattern = literalStart(pattern)
-			if err := ignore.Check(pattern); err != nil {
+			if err := CheckPattern(pattern); err != nil {
 				return nil, fault.Wrap(contract.InvalidInput, err, "a pattern of %s does not hold", list.name).
 					WithHint("correct it in the configuration: patterns are those of .gitignore").With("pattern", pattern)
 			}
+			pattern = literalStart(pattern)
 			if list.sign != "" {
 				pattern = strings.TrimSuffix(pattern, "/") // judge takes all for directories
 			}
@@ -110,6 +110,9 @@ func secretRules(deny, allow []string) (*ignore.Rules, error) {
 	}
 	return ignore.ParseFold([]byte(b.String()), ""), nil
 }
+
+// CheckPattern refuses, with INVALID_INPUT, a pattern of [Options] that would not hold.
+func CheckPattern(pattern string) error { return ignore.Check(literalStart(pattern)) }
 
 // literalStart keeps a pattern of the owner's from meaning a comment or an exception.
 func literalStart(pattern string) string {

@@ -27,6 +27,9 @@ type Config struct {
 	Path []string
 	// SearchBackend names what searches.
 	SearchBackend string
+	// Waiting are the changes of the workspace that only the owner can end; nothing else is
+	// changed until then. Nil when nothing can be changed.
+	Waiting func(ctx context.Context) (ids []string, err error)
 	// Note says why .dodo.json was not used, when it was not.
 	Note string
 }
