@@ -192,7 +192,7 @@ func (j *journal) entries(ctx context.Context, where string, args ...any) ([]*en
 	return j.entriesBut(ctx, func(string) bool { return false }, where, args...)
 }
 
-// entriesBut reads no steps of the changesets that bare names.
+// entriesBut reads no steps of the committed changesets that bare names.
 func (j *journal) entriesBut(ctx context.Context, bare func(id string) bool, where string, args ...any) ([]*entry, error) {
 	var list []*entry
 	err := j.store.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
@@ -212,7 +212,7 @@ func (j *journal) entriesBut(ctx context.Context, bare func(id string) bool, whe
 			return err
 		}
 		for _, e := range list {
-			if bare(e.ID) {
+			if e.Status == Committed && bare(e.ID) {
 				continue
 			}
 			if e.steps, err = steps(ctx, c, e.ID); err != nil {
