@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"localmcp/internal/fault"
+	"localmcp/internal/keyshape"
 	"localmcp/mooncite/internal/evidence"
 	"localmcp/mooncite/internal/index"
 )
@@ -128,8 +129,8 @@ func (e *Engine) Prove(ctx context.Context, id string, window int) (evidence.Pro
 
 // SecretIn names the first secret of a well-known shape in a text.
 func (e *Engine) SecretIn(text string) (kind string, found bool) {
-	if all := secrets(text); len(all) > 0 {
-		return all[0].kind, true
+	if all := keyshape.Find(text); len(all) > 0 {
+		return all[0].Kind, true
 	}
 	return "", false
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"localmcp/internal/fault"
+	"localmcp/internal/keyshape"
 	"localmcp/internal/op"
 	"localmcp/internal/safefile"
 	"localmcp/mooncite/internal/evidence"
@@ -498,7 +499,7 @@ func (p *proof) show(c *cited, text string, limit int) WindowSpan {
 	for to > from && to < len(text) && !utf8.RuneStart(text[to]) {
 		to--
 	}
-	shown, masks := masked(text, from, to)
+	shown, masks := keyshape.Mask(text, from, to)
 	return WindowSpan{Relation: c.relation, EvidenceID: c.id, Text: evidence.Visible(shown), OmittedBytes: len(text) - (to - from), Masked: masks,
 		SessionID: evidence.Visible(evidence.QualifiedSession(h.src.Origin, h.src.Root, h.unit.Session)), EntryID: evidence.Visible(h.span.Entry), ParentID: optional(evidence.Visible(h.span.Parent)),
 		Role: string(h.span.Role), SourceOrigin: string(h.src.Origin), SourceKind: evidence.Visible(h.span.Kind), EventTimestamp: stamp(h.span.Time),

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"localmcp/internal/keyshape"
 	"slices"
 	"strconv"
 	"strings"
@@ -631,7 +632,7 @@ func looksLikeID(s string) bool {
 // candidate shows a hit.
 func (p *recallPlan) candidate(v *view, h *hit) Candidate {
 	from, to := excerpt(h.text, h.at, excerptBytes)
-	text, masks := masked(h.text, from, to)
+	text, masks := keyshape.Mask(h.text, from, to)
 	s := h.span
 	c := Candidate{
 		EvidenceID: v.evidenceID(h), EvidenceURI: v.evidenceURI(h),

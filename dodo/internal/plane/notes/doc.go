@@ -5,7 +5,8 @@
 // the tables of package state.
 //
 // What one may rely on: a workspace has one list, replaced whole; handoffs are only added;
-// what is read back is marked as an earlier session's words.
+// what is read back is marked as an earlier session's words; keys of well-known shapes are
+// masked before a note is kept.
 //
 // What it deliberately does not do: it interprets nothing, and notes are no memory: they
 // are not searched and rest on no evidence.

@@ -135,3 +135,28 @@ func TestHandoffs(t *testing.T) {
 		t.Errorf("80 KB: %v", err)
 	}
 }
+
+// TestKeysAreMasked: what looks like a key is not kept in a note.
+func TestKeysAreMasked(t *testing.T) {
+	store, dir := open(t)
+	s := notes.New(store, "ws_a")
+	key := "ghp_" + strings.Repeat("a1B2", 9)
+	must(t, s, "todo_write", `{"todos":[{"id":"1","content":"use `+key+` there","status":"pending"}]}`)
+	must(t, s, "handoff_write", `{"handoff":{"goal":"`+key+`","tests":["with `+key+`"]}}`)
+	todo, hand := must(t, s, "todo_read", `{}`), must(t, s, "handoff_read", `{}`)
+	if got := todo["todos"].([]any)[0].(map[string]any)["content"]; got != "use [masked: github token] there" {
+		t.Errorf("%v", got)
+	}
+	if got := hand["handoff"].(map[string]any); got["goal"] != "[masked: github token]" || got["tests"].([]any)[0] != "with [masked: github token]" {
+		t.Errorf("%v", got)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), key) {
+			t.Errorf("%s holds the key", filepath.Base(f))
+		}
+	}
+}

@@ -42,6 +42,13 @@ func (s *Service) handoffWrite() contract.Op {
 			"what comes next. No file changes. The last 200 of a workspace are kept.",
 		Scope: contract.ScopeWrite, Class: contract.ClassPlan,
 	}, func(ctx context.Context, c contract.Call, in handoffWriteIn) (a contract.Answer[handoffWriteOut], err error) {
+		texts := []*string{&in.Handoff.Goal}
+		for _, list := range [][]string{in.Handoff.ObservedChanges, in.Handoff.Tests, in.Handoff.Blockers, in.Handoff.NextSteps} {
+			for i := range list {
+				texts = append(texts, &list[i])
+			}
+		}
+		a.Warnings = hide(texts...)
 		content, err := op.Encode(in.Handoff)
 		if err != nil {
 			return a, err

@@ -33,16 +33,18 @@ func (s *Service) todoWrite() contract.Op {
 		Doc:   "Replaces the workspace's to-do list, which the next session can read. No file changes.",
 		Scope: contract.ScopeWrite, Class: contract.ClassPlan, Idempotent: true,
 	}, func(ctx context.Context, _ contract.Call, in todoWriteIn) (a contract.Answer[todoWriteOut], err error) {
-		seen := map[string]bool{}
+		seen, texts := map[string]bool{}, []*string(nil)
 		for i, t := range in.Todos {
 			if seen[t.ID] {
 				return a, fault.New(contract.InvalidInput, "todos[%d].id is that of an earlier entry", i).WithHint("give each entry an id of its own")
 			}
 			seen[t.ID] = true
+			texts = append(texts, &in.Todos[i].Content)
 			if t.Status == "in_progress" {
 				a.Data.InProgress++
 			}
 		}
+		a.Warnings = hide(texts...)
 		list, err := op.Encode(in.Todos)
 		if err != nil {
 			return a, err

@@ -1,4 +1,4 @@
-package engine
+package keyshape
 
 import (
 	"regexp"
@@ -9,7 +9,7 @@ import (
 
 // Shapes of keys that services publish, so that a leaked one can be recognised. A
 // text must begin or follow a character that cannot be part of the key.
-var secretShapes = []*secretShape{
+var shapes = []*shape{
 	shapeOf("private key", "PRIVATE KEY-----", `-----BEGIN [A-Z ]{0,24}PRIVATE KEY-----(?:\s|\\[nr]|[A-Za-z0-9+/=]{20,}|(?:Proc-Type|DEK-Info):[^\n\\]{0,100})*(?:[A-Za-z0-9+/=]{0,20}(?:\s|\\[nr])*-----END [A-Z ]{0,24}PRIVATE KEY-----)?`),
 	shapeOf("aws key", "AKIA", `\bAKIA[0-9A-Z]{16}\b`),
 	shapeOf("aws key", "ASIA", `\bASIA[0-9A-Z]{16}\b`),
@@ -34,42 +34,43 @@ var secretShapes = []*secretShape{
 	shapeOf("bearer token", "earer ", `\b[Bb]earer [A-Za-z0-9._~+/-]{24,}=*`),
 }
 
-type secretShape struct {
+type shape struct {
 	kind  string
 	near  string // a part every match has, looked for first
-	shape func() *regexp.Regexp
+	match func() *regexp.Regexp
 }
 
 // shapeOf compiles an expression when it is first needed: start-up stays short.
-func shapeOf(kind, near, expression string) *secretShape {
-	return &secretShape{kind, near, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
+func shapeOf(kind, near, expression string) *shape {
+	return &shape{kind, near, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 }
 
-// secretReach is how far before and behind a piece of text a key that touches it can
+// reach is how far before and behind a piece of text a key that touches it can
 // reach, in bytes.
-const secretReach = 8 << 10
+const reach = 8 << 10
 
-type secret struct {
-	from, to int
-	kind     string
+// A Key is where a text has what has the shape of one.
+type Key struct {
+	From, To int // bytes of the text
+	Kind     string
 }
 
-// secrets finds key shapes in text, in order and without overlap.
-func secrets(text string) []secret {
-	var all []secret
-	for _, k := range secretShapes {
+// Find finds key shapes in a text, in order and without overlap.
+func Find(text string) []Key {
+	var all []Key
+	for _, k := range shapes {
 		if !strings.Contains(text, k.near) {
 			continue
 		}
-		for _, m := range k.shape().FindAllStringIndex(text, -1) {
-			all = append(all, secret{m[0], m[1], k.kind})
+		for _, m := range k.match().FindAllStringIndex(text, -1) {
+			all = append(all, Key{m[0], m[1], k.kind})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b secret) int { return a.from - b.from })
+	slices.SortStableFunc(all, func(a, b Key) int { return a.From - b.From })
 	out := all[:0]
 	for _, s := range all {
-		if n := len(out); n > 0 && s.from < out[n-1].to {
-			out[n-1].to = max(out[n-1].to, s.to)
+		if n := len(out); n > 0 && s.From < out[n-1].To {
+			out[n-1].To = max(out[n-1].To, s.To)
 			continue
 		}
 		out = append(out, s)
@@ -77,20 +78,20 @@ func secrets(text string) []secret {
 	return out
 }
 
-// masked returns text[from:to] with key shapes replaced, whole ones also where the
-// piece cuts them, and how many there were.
-func masked(text string, from, to int) (string, int) {
-	low, high := max(0, from-secretReach), min(len(text), to+secretReach)
+// Mask returns text[from:to] with key shapes replaced, whole ones also where the piece cuts
+// them, and how many there were.
+func Mask(text string, from, to int) (string, int) {
+	low, high := max(0, from-reach), min(len(text), to+reach)
 	var b strings.Builder
 	n, at := 0, from
-	for _, s := range secrets(text[low:high]) {
-		s.from, s.to = s.from+low, s.to+low
-		if s.to <= from || s.from >= to {
+	for _, k := range Find(text[low:high]) {
+		begin, end := k.From+low, k.To+low
+		if end <= from || begin >= to {
 			continue
 		}
-		b.WriteString(text[at:max(at, s.from)])
-		b.WriteString("[masked: " + s.kind + "]")
-		at = min(to, s.to)
+		b.WriteString(text[at:max(at, begin)])
+		b.WriteString("[masked: " + k.Kind + "]")
+		at = min(to, end)
 		n++
 	}
 	if n == 0 {
