@@ -32,11 +32,16 @@ func (f *FilePatch) Apply(before []byte, o Options) (after []byte, notes []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(form.bom) > 0 && f.spellsBOM() {
-		text, form.bom = slices.Concat(bomText, text), nil
-	}
 	t := newTarget(text)
 	places, notes, err := f.place(t)
+	if len(form.bom) > 0 && (err != nil || len(notes) > 0) && f.spellsBOM() {
+		// Perhaps the patch has the file's mark as a part of its first line. A line may also begin
+		// with that character by itself.
+		marked := newTarget(slices.Concat(bomText, text))
+		if p, n, e := f.place(marked); e == nil && (err != nil || len(n) < len(notes)) {
+			t, places, notes, err, form.bom = marked, p, n, nil, nil
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +62,7 @@ func (f *FilePatch) Apply(before []byte, o Options) (after []byte, notes []strin
 	if err := f.checkSize(least, o); err != nil {
 		return nil, nil, err
 	}
-	out := make([]byte, 0, len(text)+f.added())
+	out := make([]byte, 0, len(t.raw)+f.added())
 	line := 0
 	for _, p := range places {
 		out = append(out, t.raw[t.start(line):t.start(p.line)]...)
@@ -112,7 +117,8 @@ func (f *FilePatch) create(o Options) ([]byte, error) {
 	return out, f.checkSize(len(out), o)
 }
 
-// spellsBOM reports whether the patch has the byte order mark as part of a line.
+// spellsBOM reports whether an old line of the patch begins with the character that is also
+// the byte order mark.
 func (f *FilePatch) spellsBOM() bool {
 	for _, h := range f.hunks {
 		for _, l := range h.lines {

@@ -70,12 +70,16 @@ func TestPatch(t *testing.T) {
 		"the last line goes":              {"a\nb", names + "@@ -1,2 +1 @@\n a\n-b\n", "a\n", nil},
 		"context at the end":              {"a\nb", names + "@@ -1,2 +1,2 @@\n-a\n+x\n b\n", "x\nb", nil},
 
-		"mark stays":       {"\ufeffa\n", names + "@@ -1 +1 @@\n-a\n+b\n", "\ufeffb\n", nil},
-		"mark spelled":     {"\ufeffa\n", names + "@@ -1 +1 @@\n-\ufeffa\n+\ufeffb\n", "\ufeffb\n", nil},
-		"mark taken away":  {"\ufeffa\n", names + "@@ -1 +1 @@\n-\ufeffa\n+a\n", "a\n", nil},
-		"UTF-16":           {"\xff\xfea\x00\r\x00\n\x00", names + "@@ -1 +1,2 @@\n a\n+é\n", "\xff\xfea\x00\r\x00\n\x00\xe9\x00\r\x00\n\x00", nil},
-		"an empty file":    {"", names + "@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n", nil},
-		"the file emptied": {"a\n", names + "@@ -1 +0,0 @@\n-a\n", "", nil},
+		"mark stays":         {"\ufeffa\n", names + "@@ -1 +1 @@\n-a\n+b\n", "\ufeffb\n", nil},
+		"mark spelled":       {"\ufeffa\n", names + "@@ -1 +1 @@\n-\ufeffa\n+\ufeffb\n", "\ufeffb\n", nil},
+		"mark and its like":  {"\ufeff\ufeffa\n", names + "@@ -1 +1 @@\n-\ufeffa\n+b\n", "\ufeffb\n", nil},
+		"both spelled":       {"\ufeff\ufeffa\n", names + "@@ -1 +1 @@\n-\ufeff\ufeffa\n+\ufeffb\n", "\ufeffb\n", nil},
+		"its like below":     {"\ufeffa\n\ufeffb\n", names + "@@ -1,2 +1,2 @@\n a\n-\ufeffb\n+c\n", "\ufeffa\nc\n", nil},
+		"spelled, not moved": {"\ufeffa\nx\n\ufeffa\n", names + "@@ -1 +1 @@\n-\ufeffa\n+b\n", "b\nx\n\ufeffa\n", nil},
+		"mark taken away":    {"\ufeffa\n", names + "@@ -1 +1 @@\n-\ufeffa\n+a\n", "a\n", nil},
+		"UTF-16":             {"\xff\xfea\x00\r\x00\n\x00", names + "@@ -1 +1,2 @@\n a\n+é\n", "\xff\xfea\x00\r\x00\n\x00\xe9\x00\r\x00\n\x00", nil},
+		"an empty file":      {"", names + "@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n", nil},
+		"the file emptied":   {"a\n", names + "@@ -1 +0,0 @@\n-a\n", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after, notes, err := apply(c.patch, []byte(c.file))
