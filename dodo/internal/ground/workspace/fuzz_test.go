@@ -24,7 +24,7 @@ func FuzzPath(f *testing.F) {
 	tr := tree(f, filepath.Join(base, "w"), Options{Hidden: []string{filepath.Join(base, "w/state")}})
 	for _, s := range []string{
 		"a/b", ".", "./a//b/", "../out/f", "l/f", "a/l", "m/etc/passwd", "s", ".env", ".Env", ".git/config", "a/.git/x", "a/x.pem", "a/X.PEM ", "state/db", "STATE/db",
-		`a\b`, "~", "C:x", "a\x00", "/a", "a/\xff", "\u202e", ".g\u200dit/config", ".git::$INDEX_ALLOCATION/config", strings.Repeat("a/", 70), strings.Repeat("é", 1025),
+		`a\b`, "~", "C:x", "./~x", ".//c:x", "a\x00", "/a", "a/\xff", "\u202e", ".g\u200dit/config", ".git::$INDEX_ALLOCATION/config", strings.Repeat("a/", 70), strings.Repeat("é", 1025),
 	} {
 		f.Add(s)
 	}

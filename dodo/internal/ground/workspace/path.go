@@ -37,10 +37,6 @@ func ParsePath(s string) (Path, error) {
 		return deny("the path has a backslash")
 	case s[0] == '/':
 		return deny("the path is absolute")
-	case s[0] == '~':
-		return deny("the path begins with ~")
-	case len(s) >= 2 && s[1] == ':' && letter(s[0]):
-		return deny("the path begins with a drive letter")
 	}
 	parts := make([]string, 0, strings.Count(s, "/")+1)
 	for part := range strings.SplitSeq(s, "/") {
@@ -55,7 +51,14 @@ func ParsePath(s string) (Path, error) {
 	if len(parts) > maxPathSegments {
 		return deny("the path has more than 64 names")
 	}
-	return Path{strings.Join(parts, "/")}, nil
+	rel := strings.Join(parts, "/")
+	switch { // of what is left: "./~x" is "~x"
+	case strings.HasPrefix(rel, "~"):
+		return deny("the path begins with ~")
+	case len(rel) >= 2 && rel[1] == ':' && letter(rel[0]):
+		return deny("the path begins with a drive letter")
+	}
+	return Path{rel}, nil
 }
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
