@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"localmcp/dodo/internal/config"
-	"localmcp/dodo/internal/connect"
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/owner"
 	"localmcp/dodo/internal/ground/change"
@@ -98,16 +97,6 @@ func (p *program) examine(ctx context.Context) *doctorOut {
 		o.add("access", "ok", "%s", c.AccessMode)
 		p.examineState(ctx, dir, o)
 		p.examineServers(ctx, dir, o)
-	}
-	for _, tool := range []struct{ name, why string }{
-		{"git", "git operations need it"},
-		{"rg", "search is built in and does not need it"},
-	} {
-		if path, ok := connect.Find(tool.name, p.env["PATH"]); ok {
-			o.add(tool.name, "ok", "%s", path)
-		} else {
-			o.add(tool.name, "note", "not on your PATH: %s", tool.why)
-		}
 	}
 	return o
 }

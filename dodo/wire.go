@@ -83,8 +83,7 @@ type served struct {
 // serve opens a workspace and builds the road to it.
 func (in *installation) serve(ctx context.Context, o opening) (*served, error) {
 	s := &served{installation: in, opening: o, idle: make(chan struct{})}
-	project := ""
-	active, err := s.open(ctx, o.root, project, o.unsafe)
+	active, err := s.open(ctx, o.root, "", o.unsafe)
 	if err != nil {
 		return nil, err
 	}
@@ -117,15 +116,23 @@ func (s *served) keepHouse(ctx context.Context) {
 			return
 		case <-time.After(wait):
 		}
-		l := s.limits()
-		err := s.store.Prune(ctx, state.Retention{
-			Audit:       time.Duration(l.AuditRetentionDays) * 24 * time.Hour,
-			Idempotency: time.Duration(l.IdempotencyRetentionMs) * time.Millisecond,
-		})
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn("old rows could not be removed", "cause", err)
+		if err := s.tidy(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("what is old could not be removed", "cause", err)
 		}
 	}
+}
+
+// tidy removes rows, backups and plans that have had their time. Changes do so on their way,
+// too; where nothing is changed any more, only this does.
+func (s *served) tidy(ctx context.Context) error {
+	l := s.limits()
+	return errors.Join(
+		s.store.Prune(ctx, state.Retention{
+			Audit:       time.Duration(l.AuditRetentionDays) * 24 * time.Hour,
+			Idempotency: time.Duration(l.IdempotencyRetentionMs) * time.Millisecond,
+		}),
+		s.host.Active().Tidy(ctx),
+	)
 }
 
 // open opens a root as a workspace with all its services.
@@ -170,7 +177,7 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note, Waiting: changes.Waiting,
 		}),
 	}
-	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Close: func() error {
+	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Tidy: changes.Prune, Close: func() error {
 		return errors.Join(changes.Close(), tree.Close())
 	}}, nil
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -28,6 +26,8 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	commands := testenv.ScriptCommands("mooncite")
+	commands["histories"] = scriptHistories
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -60,12 +60,7 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"histories": scriptHistories,
-			"exits":     scriptExits,
-			"json":      scriptJSON,
-			"keep":      scriptKeep,
-		},
+		Cmds: commands,
 	})
 }
 
@@ -73,90 +68,6 @@ func TestScripts(t *testing.T) {
 func scriptHistories(ts *testscript.TestScript, neg bool, args []string) {
 	samples, _ := ts.Value("samples").(string)
 	ts.Check(os.CopyFS(ts.Getenv("HOME"), os.DirFS(samples)))
-}
-
-// scriptExits runs mooncite and wants an exit status: exits 4 recall x.
-func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) < 1 || neg {
-		ts.Fatalf("usage: exits STATUS ARGS...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	err = ts.Exec("mooncite", args[1:]...)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else {
-		ts.Check(err)
-	}
-	if got != want {
-		ts.Fatalf("mooncite %q: exit status %d, want %d", args[1:], got, want)
-	}
-}
-
-// at finds a member of decoded JSON by a path such as candidates.0.evidenceId; "len"
-// gives a length.
-func at(v any, path string) (any, bool) {
-	for step := range strings.SplitSeq(path, ".") {
-		switch x := v.(type) {
-		case map[string]any:
-			member, ok := x[step]
-			if !ok {
-				return nil, false
-			}
-			v = member
-		case []any:
-			if step == "len" {
-				v = len(x)
-				continue
-			}
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(x) {
-				return nil, false
-			}
-			v = x[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-func stdoutJSON(ts *testscript.TestScript) any {
-	var v any
-	d := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
-	d.UseNumber()
-	ts.Check(d.Decode(&v))
-	if d.More() {
-		ts.Fatalf("more than one JSON value")
-	}
-	return v
-}
-
-// scriptJSON wants the last output to be one JSON value and members of it to have
-// values: json outcome=matches candidates.len=1.
-func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
-	v := stdoutJSON(ts)
-	for _, arg := range args {
-		path, want, ok := strings.Cut(arg, "=")
-		got, there := at(v, path)
-		if ok && (!there || fmt.Sprint(got) != want) || !ok && !there {
-			ts.Fatalf("%s is %v (there: %t), want %s", path, got, there, want)
-		}
-	}
-}
-
-// scriptKeep puts a member of the last output into a variable: keep ID candidates.0.evidenceId.
-func scriptKeep(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 2 {
-		ts.Fatalf("usage: keep NAME PATH")
-	}
-	v, ok := at(stdoutJSON(ts), args[1])
-	if !ok {
-		ts.Fatalf("%s is not there", args[1])
-	}
-	ts.Setenv(args[0], fmt.Sprint(v))
 }
 
 // Help is an interface: people read it, scripts parse it.

@@ -66,6 +66,21 @@ func (c *Conn) Row(ctx context.Context, query string, args []any, dest ...any) (
 	return true, c.db.classify(rows.Close())
 }
 
+// Each runs a statement that gives rows and calls f with the scanner of each, until f fails.
+func (c *Conn) Each(ctx context.Context, query string, args []any, f func(scan func(dest ...any) error) error) error {
+	rows, err := c.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return c.db.classify(rows.Err())
+}
+
 // prepared returns the compiled statement, or nil when there is no room to keep it.
 func (c *Conn) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s := c.stmts[query]; s != nil {

@@ -1,7 +1,7 @@
 // Package testenv gives tests a world of their own.
 //
-// What it is: an isolated home, golden files, fingerprints of directory trees, and
-// programs built once a test run. Only tests import it.
+// What it is: an isolated home, golden files, fingerprints of directory trees, programs
+// built once a test run, and the commands that scripts need. Only tests import it.
 //
 // What one may rely on: nothing here reads or changes the real home, and the process
 // environment is never changed; a golden file that is missing fails the test unless

@@ -25,6 +25,7 @@ type Runtime struct {
 	Tree      *workspace.Tree
 	Ops       []contract.Op // in the catalogue's order, and others that are not listed
 	Close     func() error
+	Tidy      func(context.Context) error // removes what the workspace keeps no longer
 
 	turns  gate.Turns
 	byName map[string]contract.Op

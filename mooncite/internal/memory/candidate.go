@@ -123,7 +123,7 @@ func candidateAt(ctx context.Context, c *sqlitedb.Conn, id string) (*Candidate, 
 
 func candidatesWhere(ctx context.Context, c *sqlitedb.Conn, where string, args ...any) ([]Candidate, error) {
 	list := []Candidate{}
-	if err := each(ctx, c, "SELECT id, created, name, description, instructions, state, note, reviewed FROM candidates "+where, args, func(scan scanner) error {
+	if err := c.Each(ctx, "SELECT id, created, name, description, instructions, state, note, reviewed FROM candidates "+where, args, func(scan scanner) error {
 		k := Candidate{Kind: "skill_candidate", Sources: []Source{}}
 		var created int64
 		var reviewed *int64
@@ -136,7 +136,7 @@ func candidatesWhere(ctx context.Context, c *sqlitedb.Conn, where string, args .
 	}
 	for i := range list {
 		k := &list[i]
-		if err := each(ctx, c, "SELECT memory, revision FROM candidate_sources WHERE candidate = ? ORDER BY position", []any{k.CandidateID}, func(scan scanner) error {
+		if err := c.Each(ctx, "SELECT memory, revision FROM candidate_sources WHERE candidate = ? ORDER BY position", []any{k.CandidateID}, func(scan scanner) error {
 			var x Source
 			err := scan(&x.MemoryID, &x.Revision)
 			k.Sources = append(k.Sources, x)

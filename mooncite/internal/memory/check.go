@@ -18,7 +18,7 @@ const fingerprint = "dd8ff48b130ec02fb6ab78b9f954c92b1ca4712949542bb48c928c38811
 // itself, whose text is SQLite's own.
 func schemaDigest(ctx context.Context, c *sqlitedb.Conn) (string, error) {
 	var all []string
-	if err := each(ctx, c, `SELECT type, name, coalesce(sql, '') FROM sqlite_schema
+	if err := c.Each(ctx, `SELECT type, name, coalesce(sql, '') FROM sqlite_schema
 		WHERE name NOT IN ('words_data', 'words_idx', 'words_docsize', 'words_config') ORDER BY type, name`, nil, func(scan scanner) error {
 		var kind, name, text string
 		err := scan(&kind, &name, &text)

@@ -102,7 +102,7 @@ func dependenciesOf(ctx context.Context, c *sqlitedb.Conn, memory string) (n int
 	if _, err := c.Row(ctx, "SELECT (SELECT count(*) FROM relations WHERE parent = ?1 AND memory <> ?1) + (SELECT count(DISTINCT candidate) FROM candidate_sources WHERE memory = ?1)", []any{memory}, &n); err != nil {
 		return 0, nil, err
 	}
-	if err := each(ctx, c, "SELECT memory, revision, relation FROM relations WHERE parent = ?1 AND memory <> ?1 ORDER BY memory, revision, position LIMIT ?2", []any{memory, maxDependencies}, func(scan scanner) error {
+	if err := c.Each(ctx, "SELECT memory, revision, relation FROM relations WHERE parent = ?1 AND memory <> ?1 ORDER BY memory, revision, position LIMIT ?2", []any{memory, maxDependencies}, func(scan scanner) error {
 		d := Dependency{Kind: "relation"}
 		err := scan(&d.MemoryID, &d.Revision, &d.Relation)
 		list = append(list, d)
@@ -110,7 +110,7 @@ func dependenciesOf(ctx context.Context, c *sqlitedb.Conn, memory string) (n int
 	}); err != nil {
 		return 0, nil, err
 	}
-	err = each(ctx, c, "SELECT DISTINCT candidate FROM candidate_sources WHERE memory = ? ORDER BY candidate LIMIT ?", []any{memory, maxDependencies - len(list)}, func(scan scanner) error {
+	err = c.Each(ctx, "SELECT DISTINCT candidate FROM candidate_sources WHERE memory = ? ORDER BY candidate LIMIT ?", []any{memory, maxDependencies - len(list)}, func(scan scanner) error {
 		d := Dependency{Kind: "skill_candidate"}
 		err := scan(&d.CandidateID)
 		list = append(list, d)

@@ -147,7 +147,7 @@ func (s *Store) inspectRevision(ctx context.Context, memory string, number int64
 		if r, err = revisionAt(ctx, c, memory, number); err != nil {
 			return err
 		}
-		return each(ctx, c, `SELECT k.id, k.name, k.state, s.revision FROM candidate_sources AS s JOIN candidates AS k ON k.id = s.candidate
+		return c.Each(ctx, `SELECT k.id, k.name, k.state, s.revision FROM candidate_sources AS s JOIN candidates AS k ON k.id = s.candidate
 			WHERE s.memory = ? ORDER BY k.created DESC, k.id, s.revision LIMIT ?`, []any{memory, maxCandidates}, func(scan scanner) error {
 			var m Made
 			err := scan(&m.CandidateID, &m.Name, &m.State, &m.Revision)

@@ -104,7 +104,7 @@ func (s *Store) related(ctx context.Context, d *doctor, r *revision, limit int, 
 func childrenOf(ctx context.Context, c *sqlitedb.Conn, r *revision, afterID string, afterRevision int64, sight visible) ([]parent, error) {
 	var list []parent
 	args := slices.Concat([]any{r.memory, r.number, afterID, afterRevision}, sight.args(), []any{relatedPage})
-	err := each(ctx, c, `SELECT l.memory, l.revision, l.relation, l.reason FROM relations AS l JOIN memories AS m ON m.id = l.memory JOIN revisions AS r ON r.memory = l.memory AND r.revision = l.revision
+	err := c.Each(ctx, `SELECT l.memory, l.revision, l.relation, l.reason FROM relations AS l JOIN memories AS m ON m.id = l.memory JOIN revisions AS r ON r.memory = l.memory AND r.revision = l.revision
 		WHERE l.parent = ? AND l.parent_revision = ? AND (l.memory, l.revision) > (?, ?) AND `+visibleSQL("m", "r")+` ORDER BY l.memory, l.revision LIMIT ?`, args, func(scan scanner) error {
 		var p parent
 		err := scan(&p.memory, &p.revision, &p.relation, &p.reason)

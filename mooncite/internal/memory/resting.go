@@ -37,7 +37,7 @@ func (s *Store) RestingOn(ctx context.Context, session, span string) ([]Resting,
 	var out []Resting
 	err = db.Read(ctx, func(c *sqlitedb.Conn) error {
 		// A revision is derived only from older ones, so that the walk ends.
-		return each(ctx, c, `WITH RECURSIVE
+		return c.Each(ctx, `WITH RECURSIVE
 			own(memory, revision) AS (SELECT DISTINCT memory, revision FROM anchors WHERE session = ?1 OR evidence_id = ?2),
 			rests(memory, revision, far) AS (SELECT memory, revision, 0 FROM own
 				UNION SELECT l.memory, l.revision, r.far + 1 FROM relations AS l JOIN rests AS r ON l.parent = r.memory AND l.parent_revision = r.revision)

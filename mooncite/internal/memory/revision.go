@@ -88,7 +88,7 @@ const revisionColumns = `SELECT r.memory, r.revision, r.interpretation, coalesce
 // revisionsWhere reads revisions with their anchors and parents.
 func revisionsWhere(ctx context.Context, c *sqlitedb.Conn, where string, args ...any) ([]*revision, error) {
 	var list []*revision
-	if err := each(ctx, c, revisionColumns+where, args, func(scan scanner) error {
+	if err := c.Each(ctx, revisionColumns+where, args, func(scan scanner) error {
 		r := &revision{}
 		list = append(list, r)
 		return scan(&r.memory, &r.number, &r.interpretation, &r.project, &r.kind, &r.note, &r.derived, &r.program,
@@ -108,7 +108,7 @@ func revisionsWhere(ctx context.Context, c *sqlitedb.Conn, where string, args ..
 }
 
 func (r *revision) readAnchors(ctx context.Context, c *sqlitedb.Conn) error {
-	return each(ctx, c, `SELECT a.evidence_id, a.evidence_uri, a.origin, a.root, a.project, a.session, a.record, a.span, a.context, a.role, a.kind, a.parent, a.branch, a.compaction, coalesce(o.state, '')
+	return c.Each(ctx, `SELECT a.evidence_id, a.evidence_uri, a.origin, a.root, a.project, a.session, a.record, a.span, a.context, a.role, a.kind, a.parent, a.branch, a.compaction, coalesce(o.state, '')
 		FROM anchors AS a LEFT JOIN observed AS o ON o.memory = a.memory AND o.revision = a.revision AND o.position = a.position
 		WHERE a.memory = ? AND a.revision = ? ORDER BY a.position`, []any{r.memory, r.number}, func(scan scanner) error {
 		var a anchor
@@ -119,7 +119,7 @@ func (r *revision) readAnchors(ctx context.Context, c *sqlitedb.Conn) error {
 }
 
 func (r *revision) readParents(ctx context.Context, c *sqlitedb.Conn) error {
-	return each(ctx, c, "SELECT parent, parent_revision, relation, reason FROM relations WHERE memory = ? AND revision = ? ORDER BY position", []any{r.memory, r.number}, func(scan scanner) error {
+	return c.Each(ctx, "SELECT parent, parent_revision, relation, reason FROM relations WHERE memory = ? AND revision = ? ORDER BY position", []any{r.memory, r.number}, func(scan scanner) error {
 		var p parent
 		err := scan(&p.memory, &p.revision, &p.relation, &p.reason)
 		r.parents = append(r.parents, p)

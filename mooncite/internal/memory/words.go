@@ -34,7 +34,7 @@ func (s *Store) reindex(ctx context.Context, c *sqlitedb.Conn) error {
 		return err
 	}
 	texts := map[int64]string{}
-	if err := each(ctx, c, "SELECT m.doc, r.interpretation FROM memories AS m JOIN revisions AS r ON r.memory = m.id AND r.revision = m.head", nil, func(scan scanner) error {
+	if err := c.Each(ctx, "SELECT m.doc, r.interpretation FROM memories AS m JOIN revisions AS r ON r.memory = m.id AND r.revision = m.head", nil, func(scan scanner) error {
 		var doc int64
 		var text string
 		if err := scan(&doc, &text); err != nil {
@@ -128,7 +128,7 @@ func search(ctx context.Context, c *sqlitedb.Conn, terms []lexis.Term, v visible
 		}
 		var docs []int64
 		args := append(append([]any{strings.Join(or, " OR ")}, v.args()...), perTerm)
-		if err := each(ctx, c, `SELECT words.rowid FROM words JOIN memories AS m ON m.doc = words.rowid JOIN revisions AS r ON r.memory = m.id AND r.revision = m.head
+		if err := c.Each(ctx, `SELECT words.rowid FROM words JOIN memories AS m ON m.doc = words.rowid JOIN revisions AS r ON r.memory = m.id AND r.revision = m.head
 			WHERE words MATCH ? AND `+where+` ORDER BY words.rowid DESC LIMIT ?`, args, func(scan scanner) error {
 			var doc int64
 			err := scan(&doc)

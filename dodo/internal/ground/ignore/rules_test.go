@@ -272,11 +272,11 @@ func FuzzRulesAsGit(f *testing.F) {
 	r := newRepository(f)
 	f.Fuzz(func(t *testing.T, rules, path string, dir bool) {
 		if len(path) > 200 || strings.Contains(path, "\x00") {
-			t.Skip()
+			return
 		}
 		for part := range strings.SplitSeq(path, "/") {
 			if part == "" || part == "." || part == ".." || len(part) > 100 || strings.HasPrefix(strings.ToLower(part), ".git") {
-				t.Skip()
+				return
 			}
 		}
 		if dir {

@@ -136,7 +136,7 @@ func makeRoom(ctx context.Context, c *sqlitedb.Conn, process string, now int64) 
 
 // asked finds the question as it was asked in this epoch and not ended yet.
 func (s *Store) asked(ctx context.Context, c *sqlitedb.Conn, q Question) (a Approval, found bool, err error) {
-	err = each(ctx, c, "SELECT "+approvalColumns+` FROM approvals WHERE workspace = ? AND principal = ? AND digest = ? AND tool = ? AND epoch = ?
+	err = c.Each(ctx, "SELECT "+approvalColumns+` FROM approvals WHERE workspace = ? AND principal = ? AND digest = ? AND tool = ? AND epoch = ?
 		AND status IN ('pending', 'approved') ORDER BY created DESC LIMIT 1`,
 		[]any{q.Workspace, q.Principal, q.Digest, q.Tool, q.Epoch}, func(scan scanner) error {
 			found = true
@@ -150,7 +150,7 @@ func (s *Store) asked(ctx context.Context, c *sqlitedb.Conn, q Question) (a Appr
 // still lives in that epoch.
 func (s *Store) endOldEpochs(ctx context.Context, c *sqlitedb.Conn, q Question, me string) error {
 	old := map[string]string{} // id -> process
-	if err := each(ctx, c, `SELECT id, process FROM approvals WHERE workspace = ? AND principal = ? AND digest = ? AND epoch <> ?
+	if err := c.Each(ctx, `SELECT id, process FROM approvals WHERE workspace = ? AND principal = ? AND digest = ? AND epoch <> ?
 		AND status IN ('pending', 'approved')`, []any{q.Workspace, q.Principal, q.Digest, q.Epoch}, func(scan scanner) error {
 		var id, process string
 		err := scan(&id, &process)
@@ -189,7 +189,7 @@ func (s *Store) Approval(ctx context.Context, workspace, principal, id string) (
 
 func (s *Store) approval(ctx context.Context, c *sqlitedb.Conn, workspace, id string) (a Approval, err error) {
 	found := false
-	err = each(ctx, c, "SELECT "+approvalColumns+" FROM approvals WHERE id = ? AND workspace = ?", []any{id, workspace}, func(scan scanner) error {
+	err = c.Each(ctx, "SELECT "+approvalColumns+" FROM approvals WHERE id = ? AND workspace = ?", []any{id, workspace}, func(scan scanner) error {
 		found = true
 		a, err = s.scanApproval(scan)
 		return err
@@ -212,7 +212,7 @@ func (s *Store) PendingApprovals(ctx context.Context) (list []Approval, err erro
 		return nil, err
 	}
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT "+approvalColumns+" FROM approvals WHERE process = ? AND status = 'pending' AND expires > ? ORDER BY created, id",
+		return c.Each(ctx, "SELECT "+approvalColumns+" FROM approvals WHERE process = ? AND status = 'pending' AND expires > ? ORDER BY created, id",
 			[]any{me, s.stamp()}, func(scan scanner) error {
 				a, err := s.scanApproval(scan)
 				list = append(list, a)
@@ -231,7 +231,7 @@ func (s *Store) Asked(ctx context.Context, id string) (a Approval, err error) {
 	}
 	found := false
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT "+approvalColumns+" FROM approvals WHERE id = ? AND process = ?", []any{id, me}, func(scan scanner) error {
+		return c.Each(ctx, "SELECT "+approvalColumns+" FROM approvals WHERE id = ? AND process = ?", []any{id, me}, func(scan scanner) error {
 			found = true
 			a, err = s.scanApproval(scan)
 			return err

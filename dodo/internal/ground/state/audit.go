@@ -95,7 +95,7 @@ func (s *Store) Events(ctx context.Context, workspace string, limit int) (list [
 		query, args = "SELECT "+auditColumns+" FROM audit WHERE workspace = ? ORDER BY id DESC LIMIT ?", []any{workspace, limit}
 	}
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, query, args, func(scan scanner) error {
+		return c.Each(ctx, query, args, func(scan scanner) error {
 			e, hash, err := scanEvent(scan)
 			e.Hash = shown(hash)
 			list = append(list, e)
@@ -139,7 +139,7 @@ func (s *Store) Verify(ctx context.Context) (v Inspection, err error) {
 				at, hash = ends.anchorID, ends.anchorHash
 			}
 			before := v.Rows
-			if err := each(ctx, c, "SELECT "+auditColumns+" FROM audit WHERE id > ? ORDER BY id LIMIT ?", []any{at, verifySlice}, func(scan scanner) error {
+			if err := c.Each(ctx, "SELECT "+auditColumns+" FROM audit WHERE id > ? ORDER BY id LIMIT ?", []any{at, verifySlice}, func(scan scanner) error {
 				e, stored, err := scanEvent(scan)
 				if err != nil || v.Broken != nil {
 					return err

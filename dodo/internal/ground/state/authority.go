@@ -95,7 +95,7 @@ type ClientGrant struct {
 // Clients are the grants of a workspace, by client.
 func (s *Store) Clients(ctx context.Context, workspace string) (list []ClientGrant, err error) {
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT client, scopes FROM workspace_clients WHERE workspace = ? ORDER BY client", []any{workspace}, func(scan scanner) error {
+		return c.Each(ctx, "SELECT client, scopes FROM workspace_clients WHERE workspace = ? ORDER BY client", []any{workspace}, func(scan scanner) error {
 			var g ClientGrant
 			var stored string
 			err := scan(&g.Client, &stored)

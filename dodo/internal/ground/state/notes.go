@@ -63,7 +63,7 @@ func (s *Store) AddHandoff(ctx context.Context, workspace, principal string, con
 // Handoffs are the last limit of a workspace, the newest first.
 func (s *Store) Handoffs(ctx context.Context, workspace string, limit int) (list []Handoff, err error) {
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT id, created, handoff FROM handoffs WHERE workspace = ? ORDER BY created DESC, id LIMIT ?",
+		return c.Each(ctx, "SELECT id, created, handoff FROM handoffs WHERE workspace = ? ORDER BY created DESC, id LIMIT ?",
 			[]any{workspace, limit}, func(scan scanner) error {
 				h, err := scanHandoff(scan)
 				list = append(list, h)
@@ -77,7 +77,7 @@ func (s *Store) Handoffs(ctx context.Context, workspace string, limit int) (list
 func (s *Store) Handoff(ctx context.Context, workspace, id string) (h Handoff, err error) {
 	found := false
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT id, created, handoff FROM handoffs WHERE workspace = ? AND id = ?", []any{workspace, id}, func(scan scanner) error {
+		return c.Each(ctx, "SELECT id, created, handoff FROM handoffs WHERE workspace = ? AND id = ?", []any{workspace, id}, func(scan scanner) error {
 			found = true
 			h, err = scanHandoff(scan)
 			return err

@@ -89,7 +89,7 @@ func (s *Store) AddProject(ctx context.Context, root, name string, d Directory) 
 			return err
 		}
 		known := false
-		if err := each(ctx, c, "SELECT "+projectColumns+" FROM projects WHERE removed IS NULL AND dev = ? AND ino = ? AND born = ?", at[1:], func(scan scanner) error {
+		if err := c.Each(ctx, "SELECT "+projectColumns+" FROM projects WHERE removed IS NULL AND dev = ? AND ino = ? AND born = ?", at[1:], func(scan scanner) error {
 			known = true
 			p, err = scanProject(scan)
 			return err
@@ -142,7 +142,7 @@ func (s *Store) Project(ctx context.Context, id string) (p Project, err error) {
 
 func project(ctx context.Context, c *sqlitedb.Conn, id string) (p Project, err error) {
 	found := false
-	err = each(ctx, c, "SELECT "+projectColumns+" FROM projects WHERE id = ?", []any{id}, func(scan scanner) error {
+	err = c.Each(ctx, "SELECT "+projectColumns+" FROM projects WHERE id = ?", []any{id}, func(scan scanner) error {
 		found = true
 		p, err = scanProject(scan)
 		return err
@@ -156,7 +156,7 @@ func project(ctx context.Context, c *sqlitedb.Conn, id string) (p Project, err e
 // Projects are the registered ones by root; with removed, also those that were removed.
 func (s *Store) Projects(ctx context.Context, removed bool) (list []Project, err error) {
 	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return each(ctx, c, "SELECT "+projectColumns+" FROM projects WHERE ? OR removed IS NULL ORDER BY root, created, id", []any{removed}, func(scan scanner) error {
+		return c.Each(ctx, "SELECT "+projectColumns+" FROM projects WHERE ? OR removed IS NULL ORDER BY root, created, id", []any{removed}, func(scan scanner) error {
 			p, err := scanProject(scan)
 			list = append(list, p)
 			return err

@@ -222,22 +222,7 @@ func (s *Store) stamp() int64 { return s.now().UnixMilli() }
 func timeOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // A scanner takes the columns of a row.
-type scanner func(...any) error
-
-// each calls f for every row of a query.
-func each(ctx context.Context, c *sqlitedb.Conn, query string, args []any, f func(scanner) error) error {
-	rows, err := c.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
+type scanner = func(...any) error
 
 // exec runs a statement and says how many rows it changed.
 func exec(ctx context.Context, c *sqlitedb.Conn, query string, args ...any) (int64, error) {

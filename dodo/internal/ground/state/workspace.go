@@ -73,7 +73,7 @@ func (s *Store) forgetAuthority(ctx context.Context, c *sqlitedb.Conn, id string
 }
 
 func findWorkspace(ctx context.Context, c *sqlitedb.Conn, id string) (w Workspace, found bool, err error) {
-	err = each(ctx, c, "SELECT "+workspaceColumns+" FROM workspaces WHERE id = ?", []any{id}, func(scan scanner) error {
+	err = c.Each(ctx, "SELECT "+workspaceColumns+" FROM workspaces WHERE id = ?", []any{id}, func(scan scanner) error {
 		found = true
 		w, err = scanWorkspace(scan)
 		return err
