@@ -6,8 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+
+	"localmcp/internal/testenv"
 )
 
 // noise is text that does not pack.
@@ -105,14 +106,9 @@ func TestRefusalsSayWhatHelps(t *testing.T) {
 func TestStopOfAServerThatHangs(t *testing.T) {
 	m := newMachine(t)
 	s := m.serve(m.dir("a"))
-	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Halt(t, s.cmd.Process)
 	if r := m.dodo("stop"); r.status != exitNotReady || !strings.Contains(r.stderr, "no server answered") || strings.Contains(r.stderr, "no server is running") {
 		t.Errorf("%+v", r)
-	}
-	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -206,9 +205,7 @@ func TestOwnerChangesHoldAtOnce(t *testing.T) {
 func TestServerThatHangs(t *testing.T) {
 	m := newMachine(t)
 	s := m.serve(m.dir("a"))
-	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Halt(t, s.cmd.Process)
 	r := m.dodo("status", "--json")
 	var out statusOut
 	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || r.status != exitNotReady || len(out.Silent) == 0 {
@@ -218,9 +215,6 @@ func TestServerThatHangs(t *testing.T) {
 		if r := m.dodo(offline...); r.status != 0 {
 			t.Errorf("%v with a server that hangs: %+v", offline, r)
 		}
-	}
-	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/owner"
 	"localmcp/internal/fault"
+	"localmcp/internal/testenv"
 )
 
 func must(t testing.TB, err error) {
@@ -413,7 +413,7 @@ func TestServersOfOneWorkspace(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	dir := place(t)
 	stuck, well := start(t, dir), start(t, dir)
-	must(t, stuck.cmd.Process.Signal(syscall.SIGSTOP))
+	testenv.Halt(t, stuck.cmd.Process)
 	begun := time.Now()
 	live, silent, err := owner.Discover(t.Context(), dir)
 	must(t, err)
@@ -423,7 +423,6 @@ func TestSilentServer(t *testing.T) {
 	if d := time.Since(begun); d > 4*time.Second {
 		t.Errorf("it took %v", d)
 	}
-	must(t, stuck.cmd.Process.Signal(syscall.SIGCONT))
 }
 
 func sockets(t testing.TB, dir string) (names []string) {
