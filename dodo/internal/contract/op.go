@@ -61,6 +61,10 @@ type Act[Out any] struct {
 	// Run does it. It must hold its own conditions once more: time has passed, and
 	// others may have changed what was prepared for.
 	Run func(ctx context.Context) (Answer[Out], error)
+	// Follow, when it is set, goes on after Run, while other calls may act: what waits for
+	// something that was started waits here. It gets Run's answer and gives the caller's, also
+	// when nobody waits for that any more: a failure would say that nothing came of Run.
+	Follow func(ctx context.Context, a Answer[Out]) (Answer[Out], error)
 }
 
 // Prepared is an Act whose type only the operation knows.
@@ -179,6 +183,17 @@ func erase[Out any](a Act[Out]) Prepared {
 	if a.Run != nil {
 		p.Run = func(ctx context.Context) (Result, error) {
 			out, err := a.Run(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			return eraseAnswer(out), nil
+		}
+	}
+	if a.Follow != nil {
+		p.Follow = func(ctx context.Context, r Result) (Result, error) {
+			out, err := a.Follow(ctx, Answer[Out]{
+				Data: r.Data.(Out), Warnings: r.Warnings, Truncated: r.Truncated, NextCursor: r.NextCursor, Blocks: r.Blocks, Ref: r.Ref,
+			})
 			if err != nil {
 				return Result{}, err
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -297,6 +298,7 @@ func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result,
 	if err != nil {
 		return none, err
 	}
+	done = sync.OnceFunc(done)
 	defer done()
 	p, err := c.Authority.Principal(ctx, c.Caller)
 	if err != nil {
@@ -317,7 +319,7 @@ func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result,
 	}
 	if c.key == nil {
 		c.done = true
-		return c.effect(ctx, act)
+		return c.effect(ctx, act, done)
 	}
 	reserved, receipt, err := c.State.Reserve(ctx, *c.key, c.digest, c.retention())
 	if err != nil {
@@ -328,13 +330,19 @@ func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result,
 		return contract.Result{Data: receipt}, err
 	}
 	c.done = true
-	result, err := c.effect(ctx, act)
+	result, err := c.effect(ctx, act, done)
 	return result, c.settle(context.WithoutCancel(ctx), reserved, result, err)
 }
 
-func (c *call) effect(ctx context.Context, p contract.Prepared) (r contract.Result, err error) {
+// effect does it, and gives the turn back before what follows.
+func (c *call) effect(ctx context.Context, p contract.Prepared, done func()) (r contract.Result, err error) {
 	defer c.contain(&err)
-	return p.Run(ctx)
+	if r, err = p.Run(ctx); err != nil || p.Follow == nil {
+		return r, err
+	}
+	c.ref = r.Ref
+	done()
+	return p.Follow(ctx, r)
 }
 
 // encode writes an answer, which an operation's own types may fail at.

@@ -1,0 +1,115 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/creack/pty"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/internal/fault"
+)
+
+// plain is a command without walls, in a session of its own.
+type plain struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when exit is there
+	exit Exit
+}
+
+// startPlain starts a command that may do what the user may do.
+func startPlain(s Spec) (*Process, error) {
+	c := exec.Command(s.Args[0], s.Args[1:]...)
+	c.Dir, c.Env = s.Dir, s.Env
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	p := &Process{Isolation: None}
+	if s.Terminal != nil {
+		master, slave, err := pty.Open()
+		if err != nil {
+			return nil, fault.Wrap(contract.NotSupported, err, "a terminal cannot be had here")
+		}
+		defer slave.Close()
+		if err := pty.Setsize(master, &pty.Winsize{Cols: s.Terminal.Columns, Rows: s.Terminal.Rows}); err != nil {
+			master.Close()
+			return nil, fault.Wrap(contract.NotSupported, err, "a terminal cannot be had here")
+		}
+		c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
+		c.SysProcAttr.Setctty = true
+		p.Terminal = master
+	} else {
+		// A nil *os.File is not a nil io.Reader.
+		if s.Stdin != nil {
+			c.Stdin = s.Stdin
+		}
+		if s.Stdout != nil {
+			c.Stdout = s.Stdout
+		}
+		if s.Stderr != nil {
+			c.Stderr = s.Stderr
+		}
+	}
+	if err := c.Start(); err != nil {
+		if p.Terminal != nil {
+			p.Terminal.Close()
+		}
+		return nil, startFault(err)
+	}
+	w := &plain{cmd: c, done: make(chan struct{})}
+	go func() {
+		_ = c.Wait() // how it ended is in the state
+		w.exit = exitOf(c.ProcessState.Sys().(syscall.WaitStatus))
+		// What it left behind in its group has had its time.
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		close(w.done)
+	}()
+	p.p = w
+	return p, nil
+}
+
+func (w *plain) pid() int { return w.cmd.Process.Pid }
+
+func (w *plain) wait() Exit {
+	<-w.done
+	return w.exit
+}
+
+func (w *plain) terminate() { w.signal(syscall.SIGTERM) }
+func (w *plain) interrupt() { w.signal(syscall.SIGINT) }
+func (w *plain) kill()      { w.signal(syscall.SIGKILL) }
+
+// signal goes to the whole group.
+func (w *plain) signal(s syscall.Signal) {
+	select {
+	case <-w.done: // its pid may be another's by now
+	default:
+		_ = syscall.Kill(-w.cmd.Process.Pid, s)
+	}
+}
+
+// exitOf reads a wait status.
+func exitOf(ws syscall.WaitStatus) Exit {
+	if ws.Signaled() {
+		return Exit{Code: -1, Signal: signalName(ws.Signal())}
+	}
+	return Exit{Code: ws.ExitStatus()}
+}
+
+// startFault says why a program does not start.
+func startFault(err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fault.Wrap(contract.NotFound, err, "the program, or what its first line names to run it, is not there").
+			WithHint("check the name of the program and its #! line")
+	case errors.Is(err, os.ErrPermission):
+		return fault.Wrap(contract.PathDenied, err, "the file cannot be run").WithHint("name a program, or a script with the permission to be run")
+	case errors.Is(err, syscall.ENOEXEC):
+		return fault.Wrap(contract.InvalidInput, err, "the file is no program that this machine can run").WithHint("run it by its interpreter, such as sh FILE")
+	case errors.Is(err, syscall.E2BIG):
+		return fault.Wrap(contract.ResourceLimit, err, "the arguments and the environment are too large for one program").WithHint("put them into a file")
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM):
+		return fault.Wrap(contract.ResourceLimit, err, "the system has no room for another process now").Retry()
+	}
+	return err
+}

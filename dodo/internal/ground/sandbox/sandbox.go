@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"net"
+	"os"
+)
+
+// Isolation is how well a command is confined.
+type Isolation string
+
+// The levels, from the best on.
+const (
+	// Full: namespaces, an allow-list root, Landlock and a filter, all made by dodo.
+	Full Isolation = "full"
+	// Bwrap: the same walls, the namespaces made by bubblewrap.
+	Bwrap Isolation = "bwrap"
+	// Reduced: Landlock and a filter without namespaces: no network at all, and what the
+	// system shows of other processes can be seen.
+	Reduced Isolation = "reduced"
+	// None: the command may do what the user may do.
+	None Isolation = "none"
+)
+
+// Mode is what the owner, or a caller who wants more, asks of the sandbox.
+type Mode string
+
+// The modes.
+const (
+	Require Mode = "require" // full or bwrap, else NOT_SUPPORTED
+	Prefer  Mode = "prefer"  // the best there is, never none
+	Off     Mode = "off"     // none
+)
+
+// Network is what a command reaches.
+type Network string
+
+// The networks.
+const (
+	NoNetwork Network = "none"  // loopback of its own
+	Proxy     Network = "proxy" // and a proxy on it, whose connections [Process.Proxy] accepts
+	Host      Network = "host"  // what the machine reaches
+)
+
+// A Spec is one command.
+type Spec struct {
+	// Args are the program's path and its arguments. The path is absolute, and the same
+	// inside and outside.
+	Args []string
+	// Dir is the absolute path of the directory it starts in.
+	Dir string
+	// Env is its whole environment, NAME=value. HOME, TMPDIR and the proxy variables are
+	// set by the sandbox where it has its own, over what stands here.
+	Env []string
+	// Stdin, Stdout and Stderr are given to it; nil is /dev/null. The caller closes its
+	// ends after Start.
+	Stdin, Stdout, Stderr *os.File
+	// Terminal, when set, gives it a terminal of its own instead, of that size;
+	// [Process.Terminal] is the other end.
+	Terminal *Size
+	// Mode and Network are what it may have; zero values are Require and NoNetwork.
+	Mode    Mode
+	Network Network
+	// ReadOnly lets it change nothing in the workspace.
+	ReadOnly bool
+	// Scripts are private files given to it, by the absolute path that each is to have: it
+	// can read and run them. They are outside of the workspace.
+	Scripts []string
+}
+
+// Size is that of a terminal, in characters.
+type Size struct{ Columns, Rows uint16 }
+
+// An Exit is how a command ended.
+type Exit struct {
+	Code   int    // exit status; -1 when a signal ended it
+	Signal string // "SIGKILL"; empty when it ended by itself
+	// Notes are risks that are there now and were not before: control files, such as those
+	// of git and editors, that the command changed.
+	Notes []string
+}
+
+// A Process is a command that was started. Its methods may be called by several goroutines.
+type Process struct {
+	Isolation Isolation
+	// Terminal is the caller's end of the terminal, to be closed by the caller; nil without.
+	Terminal *os.File
+	// Proxy accepts what the command connects to as its proxy, until the process has ended;
+	// nil unless the network is Proxy.
+	Proxy net.Listener
+	// Notes are what the caller should be told of how it runs, such as a network that it
+	// asked for and does not have. Without text from outside.
+	Notes []string
+	// Hidden is how many secret paths of the workspace look empty to it.
+	Hidden int
+
+	p process
+}
+
+// Pid is that of the outermost process in this machine's numbering, for the owner to see.
+func (p *Process) Pid() int { return p.p.pid() }
+
+// Wait waits until the command and everything that it started is gone.
+func (p *Process) Wait() Exit { return p.p.wait() }
+
+// Terminate asks the command and everything that it started to end (SIGTERM).
+func (p *Process) Terminate() { p.p.terminate() }
+
+// Interrupt is what Ctrl-C is to a terminal (SIGINT).
+func (p *Process) Interrupt() { p.p.interrupt() }
+
+// Kill ends all of it at once.
+func (p *Process) Kill() { p.p.kill() }
+
+// process is what differs between the levels.
+type process interface {
+	pid() int
+	wait() Exit
+	terminate()
+	interrupt()
+	kill()
+}
