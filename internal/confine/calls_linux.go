@@ -17,14 +17,28 @@ func always(numbers ...uint32) []call {
 	return list
 }
 
+// only allows a call when a condition holds.
+func only(number uint32, c condition) call {
+	return call{number: number, cases: []branch{{conditions: []condition{c}, action: retAllow}}, action: retDenied}
+}
+
 // when allows a call for some values of one argument.
 func when(number, arg uint32, values ...uint32) call {
-	return call{number: number, arg: arg, mask: ^uint32(0), values: values, action: retAllow}
+	return only(number, condition{arg: arg, mask: ^uint32(0), values: values})
 }
 
 // without allows a call when none of the bits is set in one argument.
 func without(number, arg, bits uint32) call {
-	return call{number: number, arg: arg, mask: bits, values: []uint32{0}, action: retAllow}
+	return only(number, condition{arg: arg, mask: bits, values: []uint32{0}})
+}
+
+// unknown answers calls as a kernel does that has never heard of them.
+func unknown(numbers ...uint32) []call {
+	list := make([]call, len(numbers))
+	for i, n := range numbers {
+		list[i] = call{number: n, action: retUnknown}
+	}
+	return list
 }
 
 // calls is what the Go runtime, reading and writing of files, and SQLite need. What is
@@ -34,7 +48,8 @@ func without(number, arg, bits uint32) call {
 // is flat.
 func calls(supervisor bool) table {
 	t := table{
-		allowed: always(
+		otherwise: retDenied,
+		calls: always(
 			// memory and threads
 			unix.SYS_BRK, unix.SYS_MUNMAP, unix.SYS_MADVISE,
 			unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_GETTID,
@@ -54,11 +69,11 @@ func calls(supervisor bool) table {
 			// waiting
 			unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EVENTFD2, unix.SYS_PIPE2, unix.SYS_PPOLL,
 		),
-		// The runtime falls back to clone; io_uring could do everything that is denied here.
-		unknown: []uint32{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER},
 	}
-	t.allowed = append(t.allowed, always(ofProcessor...)...)
-	t.allowed = append(t.allowed,
+	// The runtime falls back to clone; io_uring could do everything that is denied here.
+	t.calls = append(t.calls, unknown(unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER)...)
+	t.calls = append(t.calls, always(ofProcessor...)...)
+	t.calls = append(t.calls,
 		without(unix.SYS_MMAP, 2, unix.PROT_EXEC),
 		without(unix.SYS_MPROTECT, 2, unix.PROT_EXEC),
 		when(unix.SYS_FCNTL, 1, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL,
@@ -69,8 +84,8 @@ func calls(supervisor bool) table {
 		return t.withWorkers()
 	}
 	self := uint32(os.Getpid())
-	t.allowed = append(t.allowed,
-		call{number: unix.SYS_CLONE, arg: 0, mask: unix.CLONE_THREAD, values: []uint32{unix.CLONE_THREAD}, action: retAllow},
+	t.calls = append(t.calls,
+		only(unix.SYS_CLONE, condition{arg: 0, mask: unix.CLONE_THREAD, values: []uint32{unix.CLONE_THREAD}}),
 		when(unix.SYS_TGKILL, 0, self),
 		when(unix.SYS_KILL, 0, self),
 		when(unix.SYS_PRCTL, 0, unix.PR_GET_NO_NEW_PRIVS, unix.PR_GET_SECCOMP, unix.PR_GET_DUMPABLE, unix.PR_SET_VMA),
@@ -84,12 +99,12 @@ const namespaces = unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC 
 // withWorkers adds what is needed to start the program again, and what the new one needs
 // before it confines itself further. Landlock says which program.
 func (t table) withWorkers() table {
-	t.allowed = append(t.allowed, always(
+	t.calls = append(t.calls, always(
 		unix.SYS_EXECVE, unix.SYS_DUP3, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_KILL, unix.SYS_TGKILL, unix.SYS_MEMFD_CREATE,
 		unix.SYS_PRCTL, unix.SYS_CAPSET, unix.SYS_PRLIMIT64, unix.SYS_SECCOMP, unix.SYS_SET_TID_ADDRESS,
 		unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF,
 	)...)
-	t.allowed = append(t.allowed, always(atStart...)...)
-	t.allowed = append(t.allowed, without(unix.SYS_CLONE, 0, namespaces))
+	t.calls = append(t.calls, always(atStart...)...)
+	t.calls = append(t.calls, without(unix.SYS_CLONE, 0, namespaces))
 	return t
 }

@@ -1,11 +1,16 @@
 package confine
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // What the tests of the tables look into.
 var (
 	Compile    = compile
 	Calls      = calls
+	JailCalls  = jailCalls
 	MasksOf    = masksOf
 	LevelOf    = levelOf
 	AuditArch  = uint32(auditArch)
@@ -17,30 +22,34 @@ var (
 )
 
 type (
-	Call       = call
 	Table      = table
 	Masks      = masks
 	SockFilter = unix.SockFilter
 )
 
-func (t table) Allowed() []call   { return t.allowed }
-func (t table) Unknown() []uint32 { return t.unknown }
-
-// Judges reports what a call's condition says of an argument.
-func (c call) Judges(argument uint64) bool {
-	if c.values == nil {
-		return true
+// Expect is what the table says of a call, without a program.
+func (t table) Expect(number uint32, args []uint64) uint32 {
+	if number > newest {
+		return retUnknown
 	}
-	for _, v := range c.values {
-		if uint32(argument)&c.mask == v {
-			return true
+	for _, c := range t.calls {
+		if c.number != number {
+			continue
 		}
+	cases:
+		for _, b := range c.cases {
+			for _, d := range b.conditions {
+				if slices.Contains(d.values, uint32(args[d.arg])&d.mask) == d.not {
+					continue cases
+				}
+			}
+			return b.action
+		}
+		return c.action
 	}
-	return false
+	return t.otherwise
 }
 
-func (c call) Number() uint32 { return c.number }
-func (c call) Arg() uint32    { return c.arg }
 func (m masks) Files() uint64 { return m.files }
 func (m masks) Net() uint64   { return m.net }
 func (m masks) Scopes() uint64 {

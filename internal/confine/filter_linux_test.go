@@ -2,7 +2,6 @@ package confine_test
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -56,30 +55,12 @@ func judge(t *testing.T, f []confine.SockFilter, d []uint32) uint32 {
 	return 0
 }
 
-// expect is what a table says, without a program.
-func expect(t confine.Table, number uint32, args []uint64) uint32 {
-	if number > confine.Newest {
-		return confine.RetUnknown
-	}
-	if slices.Contains(t.Unknown(), number) {
-		return confine.RetUnknown
-	}
-	for _, c := range t.Allowed() {
-		if c.Number() == number {
-			if c.Judges(args[c.Arg()]) {
-				return confine.RetAllow
-			}
-			return confine.RetDenied
-		}
-	}
-	return confine.RetDenied
-}
-
 // The program says of every call, with arguments of all kinds, what the table says.
 func TestFilterIsItsTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, supervisor := range []bool{false, true} {
-		table := confine.Calls(supervisor)
+	for _, table := range []confine.Table{
+		confine.Calls(false), confine.Calls(true), confine.JailCalls(false, false), confine.JailCalls(true, false), confine.JailCalls(false, true),
+	} {
 		f := confine.Compile(table)
 		if len(f) > unix.BPF_MAXINSNS {
 			t.Fatalf("%d instructions", len(f))
@@ -97,7 +78,7 @@ func TestFilterIsItsTable(t *testing.T) {
 						args[i] = r.Uint64()
 					}
 				}
-				if got, want := judge(t, f, data(confine.AuditArch, number, args...)), expect(table, number, args); got != want {
+				if got, want := judge(t, f, data(confine.AuditArch, number, args...)), table.Expect(number, args); got != want {
 					t.Fatalf("call %d with %#x: %#x, want %#x", number, args, got, want)
 				}
 			}
@@ -115,7 +96,7 @@ func FuzzFilter(f *testing.F) {
 		args := []uint64{first, first, third, third, 0, 0}
 		want := confine.RetKill
 		if arch == confine.AuditArch {
-			want = expect(table, number, args)
+			want = table.Expect(number, args)
 		}
 		if got := judge(t, filter, data(arch, number, args...)); got != want {
 			t.Errorf("arch %#x call %d: %#x, want %#x", arch, number, got, want)

@@ -50,7 +50,7 @@ func Self(p Policy, keep ...int) (State, error) {
 	if err := rules.enforce(); err != nil {
 		return State{}, refused(err, "access to files cannot be restricted")
 	}
-	if err := setFilter(compile(calls(p.Supervisor))); err != nil {
+	if err := setFilter(compile(calls(p.Supervisor)), unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
 		return State{}, noFilters(err)
 	}
 	return s, nil
@@ -68,7 +68,7 @@ func noNewPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	return setFilter([]unix.SockFilter{give(retAllow)})
+	return setFilter([]unix.SockFilter{give(retAllow)}, unix.SECCOMP_FILTER_FLAG_TSYNC)
 }
 
 // errCgo says what [everyThread] cannot work with.
