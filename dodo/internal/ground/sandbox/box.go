@@ -2,9 +2,7 @@ package sandbox
 
 import (
 	"context"
-
-	"localmcp/dodo/internal/contract"
-	"localmcp/internal/fault"
+	"sync"
 )
 
 // Options are what a Box is made from.
@@ -18,15 +16,25 @@ type Options struct {
 	Read []string
 	// Home is the owner's home directory, of which commands see nothing.
 	Home string
+	// Helper is the program whose main calls [Helper]; empty is the running one.
+	Helper string
 }
 
 // A Box is what this machine can do. It is safe for use by several goroutines.
 type Box struct {
 	o Options
+
+	mu     sync.Mutex // guards report
+	report *Report    // nil: not probed yet
 }
 
 // New makes a Box. Nothing is tried yet.
-func New(o Options) *Box { return &Box{o: o} }
+func New(o Options) *Box {
+	if o.Helper == "" {
+		o.Helper = "/proc/self/exe"
+	}
+	return &Box{o: o}
+}
 
 // Report is what this machine can do.
 type Report struct {
@@ -34,11 +42,6 @@ type Report struct {
 	Reasons map[Isolation]string // why a level cannot be had
 	Root    bool                 // the server is root
 	Cgroup  bool                 // memory and processes of a whole job are bounded too
-}
-
-// Probe tries the levels once, by running a program in each, and remembers what it found.
-func (b *Box) Probe(ctx context.Context) Report {
-	return Report{Best: None, Reasons: map[Isolation]string{Full: "not built yet"}}
 }
 
 // A Place is a workspace as commands have it.
@@ -54,14 +57,4 @@ type Place struct {
 // Place gives a workspace to run commands in. The cache directory is made when it is needed.
 func (b *Box) Place(root, cache string, secrets func(context.Context) ([]string, error)) *Place {
 	return &Place{box: b, Root: root, Cache: cache, Secrets: secrets}
-}
-
-// Start runs a command. The faults are NOT_SUPPORTED when the isolation that was asked for
-// cannot be had here, and NOT_FOUND or PATH_DENIED for a program or directory that is
-// not there or cannot be run. ctx bounds the start alone.
-func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
-	if s.Mode == Off {
-		return startPlain(s)
-	}
-	return nil, fault.New(contract.NotSupported, "not built yet")
 }

@@ -65,6 +65,8 @@ type Spec struct {
 	// Scripts are private files given to it, by the absolute path that each is to have: it
 	// can read and run them. They are outside of the workspace.
 	Scripts []string
+
+	skip string // a step to leave out, for the test that it is missed
 }
 
 // Size is that of a terminal, in characters.

@@ -1,0 +1,316 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/internal/fault"
+)
+
+// startTime is how long the walls of a command may take.
+const startTime = 20 * time.Second
+
+// walled is a command in a sandbox.
+type walled struct {
+	cmd     *exec.Cmd
+	control *net.UnixConn
+	done    chan struct{} // closed when exit is there
+	exit    Exit
+
+	mu    sync.Mutex // guards ended
+	ended bool
+}
+
+// streams are what a command reads and writes; nil is /dev/null.
+type streams struct{ in, out, err *os.File }
+
+// launch starts a helper with its plan, by bubblewrap where wrap says so, and waits until
+// the command runs.
+func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*Process, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, startFault(err)
+	}
+	theirs := os.NewFile(uintptr(ends[1]), "control")
+	defer theirs.Close()
+	ours := os.NewFile(uintptr(ends[0]), "control")
+	conn, err := net.FileConn(ours)
+	ours.Close()
+	if err != nil {
+		return nil, startFault(err)
+	}
+	w := &walled{control: conn.(*net.UnixConn), done: make(chan struct{})}
+	file, err := p.file()
+	if err != nil {
+		w.control.Close()
+		return nil, startFault(err)
+	}
+	defer file.Close()
+	w.cmd = b.command(p, wrap, s, theirs, file)
+	if err := w.cmd.Start(); err != nil {
+		w.control.Close()
+		return nil, &stepError{"namespaces", err}
+	}
+	theirs.Close()
+	process := &Process{Isolation: p.Level, p: w}
+	r, err := w.first(ctx, process)
+	if err == nil && !r.Started {
+		err = &stepError{r.Step, &refusal{syscall.Errno(r.Errno), r.Reason}}
+	}
+	if err != nil {
+		process.close()
+		w.control.Close()
+		_ = w.cmd.Process.Kill()
+		_ = w.cmd.Wait()
+		return nil, err
+	}
+	go w.follow(process)
+	return process, nil
+}
+
+// refusal is what the helper said of a failure.
+type refusal struct {
+	errno  syscall.Errno
+	reason string
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+func (r *refusal) Unwrap() error {
+	if r.errno == 0 {
+		return nil
+	}
+	return r.errno
+}
+
+// close gives up what came with a process that does not run after all.
+func (p *Process) close() {
+	if p.Terminal != nil {
+		p.Terminal.Close()
+	}
+	if p.Proxy != nil {
+		p.Proxy.Close()
+	}
+}
+
+// file is the plan as the helper reads it.
+func (p plan) file() (*os.File, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("dodo-plan", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		fd, err = unix.MemfdCreate("dodo-plan", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "plan")
+	if _, err = f.Write(text); err == nil {
+		_, err = f.Seek(0, 0)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// command is the helper's process.
+func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) *exec.Cmd {
+	c := &exec.Cmd{Path: b.o.Helper, Args: []string{helperName}, Env: []string{"GOMAXPROCS=2"}, ExtraFiles: []*os.File{control, file}}
+	if s.in != nil {
+		c.Stdin = s.in
+	}
+	if s.out != nil {
+		c.Stdout = s.out
+	}
+	if s.err != nil {
+		c.Stderr = s.err
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	switch {
+	case p.Level == Full:
+		c.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+		if p.Loopback {
+			c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
+		}
+		// The user keeps its numbers, and nobody else has any.
+		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		c.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	case len(wrap) > 0:
+		c.Path, c.Args = wrap[0], wrap
+	}
+	return c
+}
+
+// first waits for the helper's first report, and takes what comes with it.
+func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = w.control.SetReadDeadline(time.Unix(1, 0)) })
+	defer func() {
+		if stop() {
+			_ = w.control.SetReadDeadline(time.Time{})
+		}
+	}()
+	buf, rights := make([]byte, largestReport), make([]byte, unix.CmsgSpace(2*4))
+	n, rn, _, _, err := w.control.ReadMsgUnix(buf, rights)
+	switch {
+	case ctx.Err() != nil:
+		return r, fault.Wrap(contract.Timeout, ctx.Err(), "the command was not started in time").WithHint("nothing was run; try again").Retry()
+	case err != nil || n == 0:
+		return r, &stepError{"helper", fmt.Errorf("it ended before it could say why: %w", errors.Join(err, w.cmd.Wait()))}
+	}
+	if err := json.Unmarshal(buf[:n], &r); err != nil {
+		return r, &stepError{"helper", err}
+	}
+	fds, err := descriptorsOf(rights[:rn])
+	if err != nil {
+		return r, &stepError{"helper", err}
+	}
+	return r, p.take(fds)
+}
+
+func descriptorsOf(rights []byte) (fds []int, err error) {
+	if len(rights) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, err
+	}
+	for i := range messages {
+		more, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return nil, err
+		}
+		fds = append(fds, more...)
+	}
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
+	}
+	return fds, nil
+}
+
+// take makes files of descriptors: a terminal is a character device, a listener a socket.
+func (p *Process) take(fds []int) error {
+	for _, fd := range fds {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		if st.Mode&unix.S_IFMT == unix.S_IFCHR {
+			if err := unix.SetNonblock(fd, true); err != nil {
+				return err
+			}
+			p.Terminal = os.NewFile(uintptr(fd), "terminal")
+			continue
+		}
+		f := os.NewFile(uintptr(fd), "proxy")
+		l, err := net.FileListener(f)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		p.Proxy = l
+	}
+	return nil
+}
+
+// follow waits for the end.
+func (w *walled) follow(p *Process) {
+	defer close(w.done)
+	buf := make([]byte, largestReport)
+	var last report
+	for {
+		n, err := w.control.Read(buf)
+		if err != nil || n == 0 {
+			break
+		}
+		_ = json.Unmarshal(buf[:n], &last)
+	}
+	err := w.cmd.Wait() // when it returns the namespace is empty
+	w.mu.Lock()
+	w.ended = true
+	w.mu.Unlock()
+	w.control.Close()
+	if p.Proxy != nil {
+		p.Proxy.Close()
+	}
+	switch {
+	case last.Ended && last.Signal != 0:
+		w.exit = Exit{Code: -1, Signal: signalName(syscall.Signal(last.Signal))}
+	case last.Ended:
+		w.exit = Exit{Code: last.Exit}
+	default: // its first process was killed
+		w.exit = Exit{Code: -1, Signal: "SIGKILL"}
+		var e *exec.ExitError
+		if errors.As(err, &e) {
+			if ws, ok := e.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+				w.exit.Signal = signalName(ws.Signal())
+			}
+		}
+	}
+}
+
+func (w *walled) pid() int { return w.cmd.Process.Pid }
+
+func (w *walled) wait() Exit {
+	<-w.done
+	return w.exit
+}
+
+func (w *walled) terminate() { _, _ = w.control.Write([]byte{orderTerminate}) }
+func (w *walled) interrupt() { _, _ = w.control.Write([]byte{orderInterrupt}) }
+
+func (w *walled) kill() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		_ = w.cmd.Process.Kill()
+	}
+}
+
+// failed says to the caller why a command does not run.
+func failed(err error) error {
+	var s *stepError
+	if !errors.As(err, &s) {
+		return err
+	}
+	switch s.step {
+	case stepRun:
+		return startFault(s.err)
+	case stepDir:
+		return fault.Wrap(contract.NotFound, s.err, "the directory to start in is not there").WithHint("check cwd")
+	case stepCover:
+		return fault.Wrap(contract.Conflict, s.err, "files of the workspace were moved while the command was being started").
+			WithHint("nothing was run; try again").Retry()
+	}
+	return fault.Wrap(contract.NotSupported, s.err, "the walls around the command could not be built (%s); it was not run", visible(s.step)).
+		WithHint("the owner finds out more with: dodo doctor")
+}
+
+// visible keeps a step's name plain.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"slices"
+)
+
+// Probe tries the levels once, by building the walls of each until one holds, and remembers
+// what it found.
+func (b *Box) Probe(ctx context.Context) Report {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.report != nil {
+		return *b.report
+	}
+	r := Report{Best: None, Reasons: map[Isolation]string{}, Root: os.Geteuid() == 0}
+	for _, level := range []Isolation{Full, Bwrap, Reduced} {
+		if err := b.try(ctx, level); err != nil {
+			if ctx.Err() != nil {
+				return r // it says nothing about the machine
+			}
+			r.Reasons[level] = err.Error()
+			continue
+		}
+		r.Best = level
+		break
+	}
+	b.report = &r
+	return r
+}
+
+// try builds the walls of a level with nothing inside.
+func (b *Box) try(ctx context.Context, level Isolation) error {
+	p := plan{Level: level, Limits: limits(level == Reduced), Run: []string{"/usr"}, NoSetID: os.Geteuid() == 0}
+	if level != Reduced {
+		p.Loopback = true
+		p.Mounts, p.Links = system()
+		p.Run, p.Write, p.Devices = []string{"/"}, []string{"/tmp"}, slices.Clone(devices)
+		sortMounts(p.Mounts)
+	}
+	wrap := b.wrap(p)
+	if level == Bwrap && wrap == nil {
+		return errNoBwrap
+	}
+	process, err := b.launch(ctx, p, wrap, streams{})
+	if err != nil {
+		return err
+	}
+	process.Wait()
+	return nil
+}
