@@ -47,14 +47,23 @@ type Report struct {
 // A Place is a workspace as commands have it.
 type Place struct {
 	box   *Box
-	Root  string // its absolute path
-	Cache string // a private directory that is the home of its commands' caches
-	// Secrets gives the absolute paths in it that no command may read, files and
-	// directories, without what is below one of them.
-	Secrets func(ctx context.Context) ([]string, error)
+	root  string
+	cache string
+	kept  func(context.Context) (Kept, error)
 }
 
-// Place gives a workspace to run commands in. The cache directory is made when it is needed.
-func (b *Box) Place(root, cache string, secrets func(context.Context) ([]string, error)) *Place {
-	return &Place{box: b, Root: root, Cache: cache, Secrets: secrets}
+// Kept is what a workspace keeps from commands, by absolute paths.
+type Kept struct {
+	Secrets []string // look empty to them
+	Git     []string // what git keeps for itself, which they must not turn against others
 }
+
+// Place gives the workspace at a root to run commands in. cache is a private directory that
+// is the home of its commands and lasts; it is made when it is needed. kept is asked at
+// every start; nil is a workspace that keeps nothing.
+func (b *Box) Place(root, cache string, kept func(context.Context) (Kept, error)) *Place {
+	return &Place{box: b, root: root, cache: cache, kept: kept}
+}
+
+// Root is the workspace's absolute path.
+func (p *Place) Root() string { return p.root }

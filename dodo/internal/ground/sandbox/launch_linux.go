@@ -37,11 +37,11 @@ type walled struct {
 type streams struct{ in, out, err *os.File }
 
 // launch starts a helper with its plan, by bubblewrap where wrap says so, and waits until
-// the command runs.
-func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*Process, error) {
+// the command runs. The caller follows it.
+func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*walled, *Process, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, startFault(err)
+		return nil, nil, startFault(err)
 	}
 	theirs := os.NewFile(uintptr(ends[1]), "control")
 	defer theirs.Close()
@@ -49,19 +49,19 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*Pr
 	conn, err := net.FileConn(ours)
 	ours.Close()
 	if err != nil {
-		return nil, startFault(err)
+		return nil, nil, startFault(err)
 	}
 	w := &walled{control: conn.(*net.UnixConn), done: make(chan struct{})}
 	file, err := p.file()
 	if err != nil {
 		w.control.Close()
-		return nil, startFault(err)
+		return nil, nil, startFault(err)
 	}
 	defer file.Close()
 	w.cmd = b.command(p, wrap, s, theirs, file)
 	if err := w.cmd.Start(); err != nil {
 		w.control.Close()
-		return nil, &stepError{"namespaces", err}
+		return nil, nil, &stepError{"namespaces", err}
 	}
 	theirs.Close()
 	process := &Process{Isolation: p.Level, p: w}
@@ -74,10 +74,9 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*Pr
 		w.control.Close()
 		_ = w.cmd.Process.Kill()
 		_ = w.cmd.Wait()
-		return nil, err
+		return nil, nil, err
 	}
-	go w.follow(process)
-	return process, nil
+	return w, process, nil
 }
 
 // refusal is what the helper said of a failure.
@@ -232,8 +231,8 @@ func (p *Process) take(fds []int) error {
 	return nil
 }
 
-// follow waits for the end.
-func (w *walled) follow(p *Process) {
+// follow waits for the end, and then looks what is to be told of it.
+func (w *walled) follow(p *Process, told func() []string) {
 	defer close(w.done)
 	buf := make([]byte, largestReport)
 	var last report
@@ -266,6 +265,7 @@ func (w *walled) follow(p *Process) {
 			}
 		}
 	}
+	w.exit.Notes = told()
 }
 
 func (w *walled) pid() int { return w.cmd.Process.Pid }

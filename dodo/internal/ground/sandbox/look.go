@@ -35,7 +35,7 @@ func (p *Place) path() (dirs []string) {
 		}
 		dir = filepath.Clean(dir)
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || seen[dir] || within(p.Root, dir) || within(p.Root, real) {
+		if err != nil || seen[dir] || within(p.root, dir) || within(p.root, real) {
 			continue
 		}
 		seen[dir] = true

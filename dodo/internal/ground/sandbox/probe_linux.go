@@ -43,10 +43,10 @@ func (b *Box) try(ctx context.Context, level Isolation) error {
 	if level == Bwrap && wrap == nil {
 		return errNoBwrap
 	}
-	process, err := b.launch(ctx, p, wrap, streams{})
+	w, process, err := b.launch(ctx, p, wrap, streams{})
 	if err != nil {
 		return err
 	}
-	process.Wait()
+	w.follow(process, func() []string { return nil })
 	return nil
 }

@@ -26,20 +26,49 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Root == "/" {
+	if p.root == "/" {
 		return nil, fault.New(contract.NotSupported, "commands cannot be confined to a workspace that is the whole file system").
 			WithHint("the owner chooses the directory of a project")
 	}
-	pl, notes, err := p.plan(ctx, level, s)
+	kept, err := p.keeps(ctx)
 	if err != nil {
 		return nil, err
 	}
-	process, err := p.box.launch(ctx, pl, p.box.wrap(pl), streams{s.Stdin, s.Stdout, s.Stderr})
+	pl, notes, err := p.plan(level, s, kept)
+	if err != nil {
+		return nil, err
+	}
+	var before fingerprint
+	if !s.ReadOnly {
+		before = fingerprintOf(p.root, kept.Git)
+	}
+	w, process, err := p.box.launch(ctx, pl, p.box.wrap(pl), streams{s.Stdin, s.Stdout, s.Stderr})
 	if err != nil {
 		return nil, failed(err)
 	}
 	process.Notes, process.Hidden = notes, len(pl.Covers)
+	go w.follow(process, func() []string { return p.told(s, before) })
 	return process, nil
+}
+
+// keeps asks what the workspace keeps from commands.
+func (p *Place) keeps(ctx context.Context) (Kept, error) {
+	if p.kept == nil {
+		return Kept{}, nil
+	}
+	return p.kept(ctx)
+}
+
+// told is what became of the control files while a command ran.
+func (p *Place) told(s Spec, before fingerprint) []string {
+	if s.ReadOnly {
+		return nil
+	}
+	kept, err := p.keeps(context.Background())
+	if err != nil {
+		return []string{"it could not be seen which files that other programs obey the command changed"}
+	}
+	return before.changed(p.root, fingerprintOf(p.root, kept.Git))
 }
 
 // level is the isolation that a mode gets here.
@@ -60,53 +89,49 @@ func (b *Box) level(ctx context.Context, m Mode) (Isolation, error) {
 }
 
 // plan says how the walls of a command are built.
-func (p *Place) plan(ctx context.Context, level Isolation, s Spec) (pl plan, notes []string, err error) {
+func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []string, err error) {
 	pl = plan{Skip: s.skip, Level: level, Args: s.Args, Dir: s.Dir, Env: slices.Clone(s.Env), Size: s.Terminal, NoSetID: os.Geteuid() == 0, Limits: limits(level == Reduced)}
-	if p.Secrets != nil {
-		if pl.Covers, err = p.Secrets(ctx); err != nil {
-			return pl, nil, err
-		}
-	}
-	if err := os.MkdirAll(p.Cache, 0o700); err != nil {
+	pl.Covers = slices.Clone(kept.Secrets)
+	if err := os.MkdirAll(p.cache, 0o700); err != nil {
 		return pl, nil, fault.Wrap(contract.InternalError, err, "the directory for the caches of commands cannot be made")
 	}
 	if level == Reduced {
 		return p.planReduced(pl, s)
 	}
 	if level == Bwrap {
-		pl.empty = p.Cache + ".empty"
+		pl.empty = p.cache + ".empty"
 		if err := os.WriteFile(pl.empty, nil, 0o400); err != nil && !errors.Is(err, os.ErrPermission) {
 			return pl, nil, fault.Wrap(contract.InternalError, err, "the directory for the caches of commands cannot be written")
 		}
 	}
 	pl.Loopback = s.Network != Host
 	pl.Proxy = s.Network == Proxy
-	home := homeOf(p.Root)
+	home := homeOf(p.root)
 	pl.Mounts, pl.Links = system()
 	for _, dir := range append(tools(p.path(), p.box.o.Home), p.box.o.Read...) {
-		if !within(p.Root, dir) && !within(dir, p.Root) && !p.box.hides(dir) {
+		if !within(p.root, dir) && !within(dir, p.root) && !p.box.hides(dir) {
 			pl.Mounts = append(pl.Mounts, mount{From: dir, To: dir, Optional: true})
 		}
 	}
-	pl.Mounts = append(pl.Mounts, mount{From: p.Cache, To: home, Write: true})
+	pl.Mounts = append(pl.Mounts, mount{From: p.cache, To: home, Write: true})
 	for _, script := range s.Scripts {
 		pl.Mounts = append(pl.Mounts, mount{From: script, To: script})
 	}
-	root := mount{From: p.Root, To: p.Root, Write: !s.ReadOnly}
+	root := mount{From: p.root, To: p.root, Write: !s.ReadOnly}
 	sortMounts(pl.Mounts)
 	pl.Mounts = append(pl.Mounts, root)
 	if !s.ReadOnly {
-		pl.Mounts = append(pl.Mounts, p.guards()...)
+		pl.Mounts = append(pl.Mounts, guards(kept.Git)...)
 	}
 	for _, h := range p.box.o.Hidden {
-		if within(p.Root, h) {
+		if within(p.root, h) {
 			pl.Covers = append(pl.Covers, h)
 		}
 	}
 	pl.Run = []string{"/"}
 	pl.Write = []string{home, "/tmp", "/dev/shm"}
 	if !s.ReadOnly {
-		pl.Write = append(pl.Write, p.Root)
+		pl.Write = append(pl.Write, p.root)
 	}
 	pl.Devices = append(slices.Clone(devices), "/dev/pts", "/dev/ptmx")
 	for name, value := range map[string]string{"HOME": home, "TMPDIR": "/tmp"} {
@@ -126,7 +151,7 @@ func (p *Place) planReduced(pl plan, s Spec) (plan, []string, error) {
 		return pl, nil, fault.New(contract.NotSupported, "the workspace has %d secret paths, which cannot be hidden from commands on this machine; nothing was run", n).
 			WithHint("the owner moves them out of the workspace, or excepts them with secretAllow, or uses a machine where namespaces can be made")
 	}
-	temp := filepath.Join(p.Cache, "tmp")
+	temp := filepath.Join(p.cache, "tmp")
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return pl, nil, fault.Wrap(contract.InternalError, err, "the directory for the caches of commands cannot be made")
 	}
@@ -142,14 +167,14 @@ func (p *Place) planReduced(pl plan, s Spec) (plan, []string, error) {
 		}
 	}
 	pl.Run = append(append(pl.Run, "/proc"), s.Scripts...)
-	pl.Write = []string{p.Cache}
+	pl.Write = []string{p.cache}
 	if s.ReadOnly {
-		pl.Run = append(pl.Run, p.Root)
+		pl.Run = append(pl.Run, p.root)
 	} else {
-		pl.Write = append(pl.Write, p.Root)
+		pl.Write = append(pl.Write, p.root)
 	}
 	pl.Devices = append(slices.Clone(devices), "/dev/pts", "/dev/ptmx")
-	for name, value := range map[string]string{"HOME": p.Cache, "TMPDIR": temp} {
+	for name, value := range map[string]string{"HOME": p.cache, "TMPDIR": temp} {
 		pl.Env = setenv(pl.Env, name, value)
 	}
 	var notes []string

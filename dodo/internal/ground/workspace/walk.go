@@ -129,6 +129,7 @@ type walker struct {
 	inOrder bool
 	seen    atomic.Int64
 	cut     atomic.Bool
+	kept    func(Path, layer) // what is not visited because of the guard; nil when nobody asks
 
 	mu       sync.Mutex // over reading ignore files
 	ordinary *ordinary  // nil when nothing is left out
@@ -164,7 +165,7 @@ func (w *walker) list(n *node) ([]item, error) {
 		n.rules = w.ordinary.enter(n.rules, n.dir, n.path, all)
 		w.mu.Unlock()
 	}
-	kept := w.t.visible(w.ordinary, n.rules, n.path, all)
+	kept := w.t.visible(w.ordinary, n.rules, n.path, all, w.kept)
 	if w.inOrder {
 		order(kept)
 	}
@@ -175,15 +176,21 @@ func (w *walker) list(n *node) ([]item, error) {
 	return kept, nil
 }
 
-// visible is what callers see of a directory they see.
-func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry) []item {
+// visible is what callers see of a directory they see; kept is told what the guard keeps from
+// them.
+func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry, kept func(Path, layer)) []item {
 	list := make([]item, 0, len(all))
 	for _, e := range all {
 		if e.Type != safefile.Regular && e.Type != safefile.Directory {
 			continue
 		}
 		i := item{dir.Join(e.Name), e.Name, e.Type == safefile.Directory}
-		if t.guard.judge(i.path, i.name) == reachable && (o == nil || !o.leavesOut(l, i.path, i.name, i.dir)) {
+		switch judged := t.guard.judge(i.path, i.name); {
+		case judged != reachable:
+			if kept != nil {
+				kept(i.path, judged)
+			}
+		case o == nil || !o.leavesOut(l, i.path, i.name, i.dir):
 			list = append(list, i)
 		}
 	}
@@ -222,7 +229,7 @@ func (w *walker) enter(n *node, i item) (sub *node, err error) {
 		return nil, err
 	}
 	if n.depth+1 >= w.depth {
-		if w.depth == MaxWalkDepth { // not a depth that was asked for
+		if w.depth >= MaxWalkDepth { // not a depth that was asked for
 			w.cut.Store(true)
 		}
 		return nil, nil
@@ -453,7 +460,7 @@ func (t *Tree) items(d *safefile.Dir, p Path, ignored bool) ([]item, error) {
 		}
 		rules = o.enter(rules, d, p, all)
 	}
-	list := t.visible(o, rules, p, all)
+	list := t.visible(o, rules, p, all, nil)
 	order(list)
 	return list, nil
 }

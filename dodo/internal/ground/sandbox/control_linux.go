@@ -1,0 +1,173 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Control files are data that programs outside of the walls obey: git, editors, shells,
+// clients of AI. A command may not change those of repositories that a mount can hold;
+// what it does to the others is told.
+
+// repositoryFiles are what names programs in a repository, by patterns below its directory.
+var repositoryFiles = []string{
+	"config", "config.worktree", "commondir", "hooks/*", "info/attributes",
+	"worktrees/*/config.worktree", "modules/*/config", "modules/*/hooks/*", "modules/*/*/config", "modules/*/*/hooks/*",
+}
+
+// workspaceFiles are what other programs obey, by patterns below the root.
+var workspaceFiles = []string{
+	".vscode/*", ".idea/*.xml", ".idea/runConfigurations/*", ".mcp.json", ".cursor/*.json", ".claude/settings*.json", ".husky/*",
+	".pre-commit-config.yaml", "lefthook.yml",
+}
+
+const (
+	mostGuards  = 512
+	mostControl = 4000    // files of one fingerprint
+	mostRead    = 1 << 20 // bytes of one file
+	mostTold    = 20      // paths in a note
+)
+
+// guards keep a command from turning repositories against whoever uses git there later:
+// each git directory is a mount of its own, so that it cannot be moved away, and what names
+// programs in it cannot be changed.
+func guards(git []string) (list []mount) {
+	for _, dir := range git {
+		st, err := os.Lstat(dir)
+		if err != nil || st.Mode()&os.ModeSymlink != 0 {
+			continue // what is made there meanwhile is told
+		}
+		if !st.IsDir() {
+			list = append(list, mount{From: dir, To: dir, Optional: true})
+			continue
+		}
+		list = append(list, mount{From: dir, To: dir, Write: true, Optional: true})
+		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
+			path := filepath.Join(dir, name)
+			if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSymlink == 0 {
+				list = append(list, mount{From: path, To: path, Optional: true})
+			}
+		}
+		if len(list) > mostGuards {
+			break // the rest is told
+		}
+	}
+	return list
+}
+
+// A fingerprint is the control files of a workspace and what is in them.
+type fingerprint map[string][sha256.Size]byte
+
+// fingerprintOf looks at the control files as they are.
+func fingerprintOf(root string, git []string) fingerprint {
+	f := fingerprint{}
+	for _, dir := range git {
+		st, err := os.Lstat(dir)
+		switch {
+		case err != nil:
+		case st.IsDir():
+			f.add(dir, repositoryFiles)
+		default:
+			f.file(dir)
+		}
+	}
+	f.add(root, workspaceFiles)
+	f.scripts(filepath.Join(root, "package.json"))
+	return f
+}
+
+func (f fingerprint) add(dir string, patterns []string) {
+	for _, pattern := range patterns {
+		// The directory's own name must not be taken for a pattern.
+		names, err := filepath.Glob(escape(dir) + "/" + pattern)
+		if err != nil {
+			continue
+		}
+		for _, name := range names {
+			if len(f) < mostControl {
+				f.file(name)
+			}
+		}
+	}
+}
+
+var escaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+
+func escape(path string) string { return escaper.Replace(path) }
+
+// read opens a file without waiting for what may be in its place.
+func read(path string) ([]byte, bool) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	file := os.NewFile(uintptr(fd), path)
+	defer file.Close()
+	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, false
+	}
+	text, err := io.ReadAll(io.LimitReader(file, mostRead))
+	return text, err == nil
+}
+
+// file notes a file's content, or where a link leads.
+func (f fingerprint) file(path string) {
+	if to, err := os.Readlink(path); err == nil {
+		f[path] = sha256.Sum256([]byte("link " + to))
+		return
+	}
+	if st, err := os.Lstat(path); err == nil && st.IsDir() {
+		return
+	}
+	text, ok := read(path)
+	if !ok {
+		text = []byte("unreadable")
+	}
+	f[path] = sha256.Sum256(text)
+}
+
+// scripts notes what a package's manifest lets programs run; the rest of it changes often.
+func (f fingerprint) scripts(path string) {
+	text, ok := read(path)
+	if !ok {
+		return
+	}
+	var manifest struct {
+		Scripts json.RawMessage `json:"scripts"`
+	}
+	if json.Unmarshal(text, &manifest) == nil && len(manifest.Scripts) > 0 {
+		f[path+" (scripts)"] = sha256.Sum256(manifest.Scripts)
+	}
+}
+
+// changed names what differs, by paths below the root that are plain text.
+func (f fingerprint) changed(root string, now fingerprint) (notes []string) {
+	var paths []string
+	all := maps.Clone(f)
+	maps.Copy(all, now)
+	for path := range all {
+		before, was := f[path]
+		after, is := now[path]
+		if was != is || before != after {
+			paths = append(paths, strings.TrimPrefix(path, root+"/"))
+		}
+	}
+	slices.Sort(paths)
+	for i, path := range paths {
+		if i == mostTold {
+			notes = append(notes, "and "+strconv.Itoa(len(paths)-i)+" more files of this kind")
+			break
+		}
+		notes = append(notes, "a file that other programs obey was changed while the command ran: "+strconv.QuoteToASCII(path))
+	}
+	return notes
+}
