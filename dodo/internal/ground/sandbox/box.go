@@ -26,6 +26,7 @@ type Box struct {
 
 	mu     sync.Mutex // guards report
 	report *Report    // nil: not probed yet
+	groups string     // where groups can be made; empty: nowhere
 }
 
 // New makes a Box. Nothing is tried yet.
@@ -41,7 +42,9 @@ type Report struct {
 	Best    Isolation            // of what was tried; None when nothing works
 	Reasons map[Isolation]string // why a level cannot be had
 	Root    bool                 // the server is root
-	Cgroup  bool                 // memory and processes of a whole job are bounded too
+	// Ungrouped says why the memory and the number of processes of a whole command are not
+	// bounded, only those of each process; empty where they are.
+	Ungrouped string
 }
 
 // A Place is a workspace as commands have it.

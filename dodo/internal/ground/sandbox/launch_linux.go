@@ -26,6 +26,7 @@ const startTime = 20 * time.Second
 type walled struct {
 	cmd     *exec.Cmd
 	control *net.UnixConn
+	group   *group        // nil where there is none
 	done    chan struct{} // closed when exit is there
 	exit    Exit
 
@@ -59,8 +60,16 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*wa
 	}
 	defer file.Close()
 	w.cmd = b.command(p, wrap, s, theirs, file)
+	if p.group != "" {
+		if w.group, err = newGroup(p.group); err != nil {
+			w.control.Close()
+			return nil, nil, &stepError{"cgroup", err}
+		}
+		w.cmd.SysProcAttr.UseCgroupFD, w.cmd.SysProcAttr.CgroupFD = true, int(w.group.fd.Fd())
+	}
 	if err := w.cmd.Start(); err != nil {
 		w.control.Close()
+		w.group.remove()
 		return nil, nil, &stepError{"namespaces", err}
 	}
 	theirs.Close()
@@ -74,6 +83,7 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*wa
 		w.control.Close()
 		_ = w.cmd.Process.Kill()
 		_ = w.cmd.Wait()
+		w.group.remove()
 		return nil, nil, err
 	}
 	return w, process, nil
@@ -248,6 +258,7 @@ func (w *walled) follow(p *Process, told func() []string) {
 	w.ended = true
 	w.mu.Unlock()
 	w.control.Close()
+	w.group.remove()
 	if p.Proxy != nil {
 		p.Proxy.Close()
 	}

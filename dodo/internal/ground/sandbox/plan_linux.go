@@ -26,6 +26,7 @@ type plan struct {
 	Skip string
 
 	empty string // a file, which bubblewrap shows in the place of others
+	group string // a directory of the cgroup tree to make a group in; empty is none
 }
 
 // A mount shows what is at From at To.

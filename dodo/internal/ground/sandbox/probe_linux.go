@@ -16,7 +16,7 @@ func (b *Box) Probe(ctx context.Context) Report {
 	}
 	r := Report{Best: None, Reasons: map[Isolation]string{}, Root: os.Geteuid() == 0}
 	for _, level := range []Isolation{Full, Bwrap, Reduced} {
-		if err := b.try(ctx, level); err != nil {
+		if err := b.try(ctx, level, ""); err != nil {
 			if ctx.Err() != nil {
 				return r // it says nothing about the machine
 			}
@@ -26,13 +26,31 @@ func (b *Box) Probe(ctx context.Context) Report {
 		r.Best = level
 		break
 	}
+	if r.Best != None {
+		b.groups, r.Ungrouped = b.tryGroups(ctx, r.Best)
+	}
 	b.report = &r
 	return r
 }
 
+// tryGroups finds where groups can be made by making one. why says why there are none.
+func (b *Box) tryGroups(ctx context.Context, level Isolation) (parent, why string) {
+	own, err := ownGroup()
+	if err == nil {
+		parent, err = groupParent(own, groupRoots)
+	}
+	if err == nil {
+		err = b.try(ctx, level, parent)
+	}
+	if err != nil {
+		return "", err.Error()
+	}
+	return parent, ""
+}
+
 // try builds the walls of a level with nothing inside.
-func (b *Box) try(ctx context.Context, level Isolation) error {
-	p := plan{Level: level, Limits: limits(level == Reduced), Run: []string{"/usr"}, NoSetID: os.Geteuid() == 0}
+func (b *Box) try(ctx context.Context, level Isolation, groups string) error {
+	p := plan{group: groups, Level: level, Limits: limits(level == Reduced), Run: []string{"/usr"}, NoSetID: os.Geteuid() == 0}
 	if level != Reduced {
 		p.Loopback = true
 		p.Mounts, p.Links = system()

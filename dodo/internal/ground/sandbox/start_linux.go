@@ -38,6 +38,7 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	pl.group = p.box.groups
 	var before fingerprint
 	if !s.ReadOnly {
 		before = fingerprintOf(p.root, kept.Git)
