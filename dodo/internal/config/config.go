@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/internal/fault"
 )
 
@@ -23,6 +24,9 @@ const (
 	maxDeny    = 200
 	maxAllow   = 50
 	maxPattern = 500 // bytes of one pattern
+	maxNames   = 50  // of variables
+	maxPaths   = 50
+	maxPath    = 4096 // bytes of one
 )
 
 // Config is what the owner has set. Settings that later parts of dodo bring come with them.
@@ -33,14 +37,22 @@ type Config struct {
 	SearchBackend string              `json:"searchBackend"`
 	SecretDeny    []string            `json:"secretDeny"`
 	SecretAllow   []string            `json:"secretAllow"`
-	Limits        contract.Limits     `json:"limits"`
+	// CommandSandbox is a sandbox.Mode, JobNetwork a sandbox.Network.
+	CommandSandbox   string          `json:"commandSandbox"`
+	JobNetwork       string          `json:"jobNetwork"`
+	EnvAllowlist     []string        `json:"envAllowlist"`
+	SandboxReadPaths []string        `json:"sandboxReadPaths"`
+	GitHooks         string          `json:"gitHooks"`
+	Limits           contract.Limits `json:"limits"`
 }
 
 // Default is the configuration of a fresh installation.
 func Default() Config {
 	return Config{
 		Version: version, AccessMode: contract.AccessPersonal, SearchBackend: "auto",
-		SecretDeny: []string{}, SecretAllow: []string{}, Limits: contract.DefaultLimits(),
+		SecretDeny: []string{}, SecretAllow: []string{},
+		CommandSandbox: string(sandbox.Prefer), JobNetwork: string(sandbox.Proxy), EnvAllowlist: []string{}, SandboxReadPaths: []string{},
+		GitHooks: "off", Limits: contract.DefaultLimits(),
 	}
 }
 

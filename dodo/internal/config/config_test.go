@@ -189,7 +189,8 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 	dir := place(t)
 	words := map[string][]string{
 		"accessMode": {"managed"}, "toolSurface": {"hybrid"}, "searchBackend": {"builtin"}, "secretDeny": {"*.key", "vault/"},
-		"secretAllow": {"example.pem"},
+		"secretAllow": {"example.pem"}, "commandSandbox": {"require"}, "jobNetwork": {"none"}, "envAllowlist": {"CI", "GOFLAGS"},
+		"sandboxReadPaths": {"/srv/sdk"}, "gitHooks": {"sandbox"},
 	}
 	for _, s := range config.Settings() {
 		w, ok := words[s.Name]
@@ -217,9 +218,17 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 		}
 	}
 	before := testenv.Fingerprint(t, dir)
-	for name, w := range map[string][]string{
-		"limits.readFileBytes": {"1"}, "limits.commandBytes": {"x"}, "accessMode": {"all"}, "searchBackend": {"auto", "auto"}, "toolSurface": nil, "secretDeny": {"bad["}, "secretAllow": {"["},
+	for _, c := range []struct {
+		name  string
+		words []string
+	}{
+		{"limits.readFileBytes", []string{"1"}}, {"limits.commandBytes", []string{"x"}}, {"accessMode", []string{"all"}},
+		{"searchBackend", []string{"auto", "auto"}}, {"toolSurface", nil}, {"secretDeny", []string{"bad["}}, {"secretAllow", []string{"["}},
+		{"commandSandbox", []string{"full"}}, {"jobNetwork", []string{"all"}}, {"gitHooks", []string{"on"}},
+		{"envAllowlist", []string{"A=B"}}, {"envAllowlist", []string{"LD_PRELOAD"}}, {"envAllowlist", []string{"1A"}}, {"envAllowlist", []string{""}}, {"envAllowlist", []string{"DODO_X"}}, {"envAllowlist", []string{"HOME"}},
+		{"sandboxReadPaths", []string{"relative"}}, {"sandboxReadPaths", []string{"/"}}, {"sandboxReadPaths", []string{"/a/../b"}},
 	} {
+		name, w := c.name, c.words
 		s, ok := config.Find(name)
 		if !ok {
 			t.Fatal(name)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
 )
@@ -62,6 +64,14 @@ func Settings() []Setting {
 			func(c *Config) *string { return &c.SearchBackend }, "auto", "builtin"),
 		patterns("secretDeny", "more names of files that are secret, as patterns", func(c *Config) *[]string { return &c.SecretDeny }, maxDeny),
 		patterns("secretAllow", "names of files that are not secret though they look it, as patterns", func(c *Config) *[]string { return &c.SecretAllow }, maxAllow),
+		word("commandSandbox", "how commands are confined: in namespaces or not at all run (require), as well as the machine can (prefer), or not (off)",
+			func(c *Config) *string { return &c.CommandSandbox }, string(sandbox.Require), string(sandbox.Prefer), string(sandbox.Off)),
+		word("jobNetwork", "what commands reach: public addresses through dodo's proxy (proxy), nothing (none), or all that this machine does, its own services too (host)",
+			func(c *Config) *string { return &c.JobNetwork }, string(sandbox.Proxy), string(sandbox.NoNetwork), string(sandbox.Host)),
+		words("envAllowlist", "variables of dodo's environment that commands get, too", "names", func(c *Config) *[]string { return &c.EnvAllowlist }, maxNames, variable),
+		words("sandboxReadPaths", "directories outside of the workspace that confined commands may read, such as a toolchain", "absolute paths",
+			func(c *Config) *[]string { return &c.SandboxReadPaths }, maxPaths, readPath),
+		word("gitHooks", "whether git_commit runs the repository's hooks, which only ever run confined", func(c *Config) *string { return &c.GitHooks }, "off", "sandbox"),
 	}
 	var l contract.Limits
 	l.Each(func(f contract.LimitField) {
@@ -164,6 +174,52 @@ func patterns(name, doc string, at func(*Config) *[]string, most int) Setting {
 			return nil
 		},
 	}
+}
+
+// words are a list that allowed judges one by one: it says what is wrong with a word, or "".
+func words(name, doc, kind string, at func(*Config) *[]string, most int, allowed func(string) string) Setting {
+	return Setting{
+		Name: name, Doc: doc, Bounds: fmt.Sprintf("up to %d %s", most, kind),
+		get: func(c *Config) any { return *at(c) },
+		set: func(c *Config, words []string) error {
+			*at(c) = append([]string{}, words...)
+			return nil
+		},
+		check: func(c *Config) error {
+			if len(*at(c)) > most {
+				return refused(name, "it has more than %d %s", most, kind)
+			}
+			for i, w := range *at(c) {
+				if why := allowed(w); why != "" {
+					return refused(name, "word %d, %s, %s", i+1, strconv.QuoteToASCII(w), why)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// variable is a name of the environment. What changes how programs are loaded, or is dodo's
+// own, is not given on.
+func variable(name string) string {
+	valid := name != "" && len(name) <= 100 && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) && (name[0] < '0' || name[0] > '9')
+	switch {
+	case !valid:
+		return "is not the name of a variable"
+	case slices.ContainsFunc([]string{"DODO_", "LD_", "DYLD_", "TUNNEL_TOKEN"}, func(p string) bool { return strings.HasPrefix(name, p) }),
+		slices.Contains([]string{"NODE_OPTIONS", "NODE_EXTRA_CA_CERTS", "NODE_PATH", "COMSPEC", "PATHEXT", "HOME", "PATH", "TMPDIR", "TERM"}, name):
+		return "is never given to commands"
+	}
+	return ""
+}
+
+func readPath(path string) string {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" || !plainText(path, maxPath) {
+		return "is not the absolute path of a directory, without . and .. and not the whole file system"
+	}
+	return ""
 }
 
 // plainText reports whether a text has 1 to most bytes and no control characters.
