@@ -26,6 +26,12 @@ type Runtime struct {
 	Ops       []contract.Op // in the catalogue's order, and others that are not listed
 	Close     func() error
 	Tidy      func(context.Context) error // removes what the workspace keeps no longer
+	// Stop ends what was started here and still runs, so that calls which wait for it end;
+	// nil when nothing can be started. When ctx is done it is ended the hard way.
+	Stop func(context.Context) error
+	// Busy reports that something that was started still runs: the workspace is not closed
+	// to make room for another. Nil when nothing can be started.
+	Busy func() bool
 
 	turns  gate.Turns
 	byName map[string]contract.Op
@@ -39,6 +45,8 @@ func (r *Runtime) ready() *Runtime {
 	}
 	return r
 }
+
+func (r *Runtime) busy() bool { return r.Busy != nil && r.Busy() }
 
 func (r *Runtime) workspace() gate.Workspace {
 	return gate.Workspace{ID: r.ID, Epoch: r.Epoch, Turns: &r.turns, Lookup: func(name string) (contract.Op, bool) {
@@ -62,7 +70,8 @@ type Host struct {
 	active *Runtime
 
 	mu      sync.Mutex // guards what follows
-	closed  bool
+	closed  bool // End was called
+	stopped bool // no more leases
 	others  map[place]*other
 	calls   sync.WaitGroup // leases of any workspace
 	closing []error
@@ -110,7 +119,7 @@ func (h *Host) lease(ctx context.Context, p contract.Principal, project string) 
 	if project == "" || project == h.active.Project {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.closed {
+		if h.closed || h.stopped {
 			return nil, nil, ending()
 		}
 		h.calls.Add(1)
@@ -202,7 +211,7 @@ func (h *Host) admit(ctx context.Context, p contract.Principal, project string) 
 func (h *Host) take(at place) (o *other, mine bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
+	if h.closed || h.stopped {
 		return nil, false, ending()
 	}
 	o = h.others[at]
@@ -226,7 +235,7 @@ func (h *Host) room() error {
 	}
 	var oldest place
 	for at, o := range h.others {
-		if o.leases == 0 && (oldest == place{} || o.used.Before(h.others[oldest].used)) {
+		if o.leases == 0 && !o.runtime.busy() && (oldest == place{} || o.used.Before(h.others[oldest].used)) {
 			oldest = at
 		}
 	}
@@ -282,6 +291,29 @@ func (h *Host) End(ctx context.Context) error {
 }
 
 var _ workspace.Projects = (*Host)(nil)
+
+// Stop ends what was started in all workspaces and still runs. No call gets a workspace any
+// more.
+func (h *Host) Stop(ctx context.Context) error {
+	h.mu.Lock()
+	h.stopped = true
+	list := []*Runtime{h.active}
+	for _, o := range h.others {
+		if o.runtime != nil {
+			list = append(list, o.runtime)
+		}
+	}
+	h.mu.Unlock()
+	errs := make([]error, len(list))
+	var all sync.WaitGroup
+	for i, r := range list {
+		if r.Stop != nil {
+			all.Go(func() { errs[i] = r.Stop(ctx) })
+		}
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
 
 // View gives another project for reading, for as long as the call that ctx belongs to. Ids
 // that are not registered and projects without access look the same to all but the owner.
