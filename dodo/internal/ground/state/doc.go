@@ -18,5 +18,5 @@
 // What it deliberately does not do: it decides nothing (package policy does), asks nobody,
 // looks at no file of a workspace (only whether a registered root is still there), knows no
 // configuration, and holds no queries for plans, changesets and the journal, whose rows package
-// change owns.
+// change owns, nor for jobs, which package job owns.
 package state

@@ -58,6 +58,13 @@ func (s *Store) me(ctx context.Context) (string, error) {
 	return name, nil
 }
 
+// Process is the name of this process for rows that others must know to be its own. It is
+// taken when it is first needed.
+func (s *Store) Process(ctx context.Context) (string, error) { return s.me(ctx) }
+
+// Runs reports whether the process of that name is still there.
+func (s *Store) Runs(process string) (bool, error) { return s.alive(process) }
+
 // alive reports whether the process of that name runs, and removes the file of one that
 // does not.
 func (s *Store) alive(name string) (bool, error) {

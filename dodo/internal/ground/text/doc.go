@@ -2,7 +2,8 @@
 //
 // What it is: [Detect] tells text from binary and names the kind; [Read] gives a window
 // of a file (lines, the last lines, or bytes from an offset) from anything that can be
-// read at offsets; [Visible] shows what is not seen.
+// read at offsets; [Visible] shows what is not seen; [Screen] makes text of what a command
+// says to a terminal.
 //
 // What one may rely on: a window takes memory of its own bound and no more, however large
 // the file and its lines are; the last lines and byte offsets are reached by seeking, only

@@ -1,0 +1,44 @@
+package job
+
+import (
+	"context"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/internal/fault"
+)
+
+// begin starts an order, and gives the job as it stands then.
+func (s *Service) begin(ctx context.Context, o *order) (*record, error) {
+	if err := s.reserve(1); err != nil {
+		return nil, err
+	}
+	j, err := s.start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return j.now(), nil
+}
+
+// unseen is the fault of a job that was started and cannot be looked at.
+func (s *Service) unseen(id string, cause error) error {
+	return fault.Wrap(contract.RecoveryRequired, cause, "the command was started, and how it stands cannot be read now").
+		WithHint("job_status with this jobId tells it later").With("jobId", id)
+}
+
+// learned tells from the rows what came of a call whose process died before it answered: a
+// row is there before its process is, so without one nothing was started.
+func learned[Out any](ctx context.Context, s *Service, c contract.Call, tool, key string, answer func(*record) (Out, error)) (contract.Outcome[Out], error) {
+	list, err := s.rows(ctx, "workspace = ? AND principal = ? AND tool = ? AND call_key = ? ORDER BY seq DESC LIMIT 1", s.WorkspaceID, c.Principal.GrantID, tool, key)
+	if err != nil || len(list) == 0 {
+		return contract.Outcome[Out]{Known: err == nil}, err
+	}
+	r, err := s.settled(ctx, list[0])
+	if err != nil {
+		return contract.Outcome[Out]{}, err
+	}
+	if r.Status == FailedToStart {
+		return contract.Outcome[Out]{Known: true}, nil
+	}
+	out, err := answer(r)
+	return contract.Outcome[Out]{Known: err == nil, Done: &out}, err
+}
