@@ -33,13 +33,15 @@ const (
 // A host that is given as an address needs an allow entry for the address: clients that look
 // names up themselves would work around the owner's rules for names.
 type Proxy struct {
-	dialer *Dialer
-	idle   time.Duration
+	dialer              *Dialer
+	head, between, idle time.Duration // the bounds above
 	refusals
 }
 
 // NewProxy returns a proxy over a dialer.
-func NewProxy(d *Dialer) *Proxy { return &Proxy{dialer: d, idle: idleTime} }
+func NewProxy(d *Dialer) *Proxy {
+	return &Proxy{dialer: d, idle: idleTime, head: headTime, between: betweenTime}
+}
 
 // Serve serves the connections of a listener until ctx ends or the listener is closed, and
 // returns when all that it began has ended. It closes the listener. The listener may live
@@ -63,8 +65,8 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		ModifyResponse: plainAnswer, ErrorHandler: s.failed,
 	}
 	server := &http.Server{
-		Handler: s, BaseContext: func(net.Listener) context.Context { return ctx }, ConnState: s.state, ErrorLog: silent,
-		ReadHeaderTimeout: headTime, IdleTimeout: betweenTime, MaxHeaderBytes: mostHeader, DisableGeneralOptionsHandler: true,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(ctx, w, r) }), BaseContext: func(net.Listener) context.Context { return ctx }, ConnState: s.state, ErrorLog: silent,
+		ReadHeaderTimeout: p.head, IdleTimeout: p.between, MaxHeaderBytes: mostHeader, DisableGeneralOptionsHandler: true,
 	}
 	closed := make(chan struct{})
 	go func() {
@@ -151,11 +153,12 @@ func (s *serving) dial(ctx context.Context, network, address string) (net.Conn, 
 	return s.dialer.dial(ctx, network, t)
 }
 
-// ServeHTTP serves one request.
-func (s *serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// serve serves one request. ctx is that of all: a tunnel's client may end its way before the
+// host is reached, which net/http takes for having left.
+func (s *serving) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	switch u := r.URL; {
 	case r.Method == http.MethodConnect:
-		s.tunnel(w, r)
+		s.tunnel(ctx, w, r)
 	case u.Scheme != "http" || u.Host == "" || u.Opaque != "":
 		answer(w, http.StatusBadRequest, "This is a proxy: it takes CONNECT, and http requests whose URI is absolute.")
 	case u.User != nil:

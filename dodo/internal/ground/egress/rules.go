@@ -63,34 +63,37 @@ func (r rules) before(t target) (grant, error) {
 			return none, denied(t)
 		}
 	}
-	g, byAddress, port := none, false, false
+	g, byAddress, otherPort := none, false, false
 	for _, e := range r.allow {
+		said := e.grants(t)
 		if !e.allows(t.port) {
+			otherPort = otherPort || said > none
 			continue
 		}
-		port = true
-		switch {
-		case e.all:
-			g = max(g, all)
-		case e.prefix.IsValid():
-			byAddress = true
-		case t.name != "" && e.names(t.name):
-			if e.below {
-				g = max(g, below)
-			} else {
-				g = max(g, exact)
-			}
-		}
+		g, byAddress = max(g, said), byAddress || e.prefix.IsValid()
 	}
 	switch {
 	case t.name != "" && local(t.name) && g < below:
 		return g, r.refuse(t, "its name is one of this machine or its network")
-	case !port:
+	case g > none || byAddress: // what names addresses is asked when they are known
+		return g, nil
+	case otherPort:
 		return g, r.refuse(t, "its port is not one that may be reached")
-	case g == none && !byAddress:
-		return g, r.refuse(t, "it is not among what the owner allows")
 	}
-	return g, nil
+	return g, r.refuse(t, "it is not among what the owner allows")
+}
+
+// grants is what an entry says of a target's host.
+func (e entry) grants(t target) grant {
+	switch {
+	case e.all:
+		return all
+	case t.name == "" || !e.names(t.name):
+		return none
+	case e.below:
+		return below
+	}
+	return exact
 }
 
 // has reports whether an entry is for an address.

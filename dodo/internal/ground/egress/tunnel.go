@@ -10,14 +10,14 @@ import (
 )
 
 // tunnel joins a client with the host that it names.
-func (s *serving) tunnel(w http.ResponseWriter, r *http.Request) {
+func (s *serving) tunnel(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
 		answer(w, http.StatusBadRequest, "A CONNECT request has no body.")
 		return
 	}
 	// What the request line says, and not what was made of it: there is no path in it, no
 	// user, and the field Host has no say.
-	out, err := s.dial(r.Context(), "tcp", r.RequestURI)
+	out, err := s.dial(ctx, "tcp", r.RequestURI)
 	if err != nil {
 		s.refused(w, r.RequestURI, err)
 		return
@@ -34,7 +34,7 @@ func (s *serving) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	join(r.Context(), s.idle, stream{in, buffered.Reader}, stream{out, out})
+	join(ctx, s.idle, stream{in, buffered.Reader}, stream{out, out})
 }
 
 // A stream is one side of a tunnel. Reading may begin with what was read already.

@@ -54,7 +54,7 @@ type steadyBody struct {
 func (b *steadyBody) Read(p []byte) (int, error) {
 	_ = b.SetReadDeadline(time.Now().Add(b.idle))
 	n, err := b.ReadCloser.Read(p)
-	if err != nil { // from here on the server waits for the next request, or for the client to leave
+	if err == io.EOF { // from here on the server waits for the next request, or for the client to leave
 		_ = b.SetReadDeadline(time.Time{})
 	}
 	return n, err
