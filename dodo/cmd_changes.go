@@ -133,7 +133,7 @@ func (p *program) changesCommand() *cobra.Command {
 
 // changing opens the changes of a workspace for the owner, without a server.
 func (in *installation) changing(ctx context.Context, w state.Workspace, f func(*change.Service) error) error {
-	tree, _, err := in.tree(w.Root, true) // the owner opened it before
+	tree, _, _, err := in.tree(w.Root, true) // the owner opened it before
 	if err != nil {
 		return err
 	}

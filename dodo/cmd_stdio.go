@@ -17,9 +17,14 @@ import (
 	"localmcp/internal/mcpserve"
 )
 
-// endWait is how long calls may go on after the session, so that the process ends within two
-// seconds of its client: mcpserve takes up to 1.2 of them.
-const endWait = 500 * time.Millisecond
+// The process ends within two seconds of its client: calls may still be answered for drain,
+// after which mcpserve takes up to 0.4 more; then jobs have until jobWait, and everything
+// until endWait.
+const (
+	drain   = 400 * time.Millisecond
+	jobWait = 800 * time.Millisecond
+	endWait = time.Second
+)
 
 // stdioFlags are the flags of stdio.
 type stdioFlags struct {
@@ -82,7 +87,7 @@ func (p *program) stdio(ctx context.Context, f stdioFlags) error {
 	}
 	set := surface.Tools(kind, surface.Order(s.listed()), s.gate, contract.LocalGrant)
 	err = mcpserve.New(mcpserve.Options{
-		Name: "dodo", Title: "Dodo", Version: version, Instructions: instructions, Set: set, Caller: contract.LocalGrant,
+		Name: "dodo", Title: "Dodo", Version: version, Instructions: instructions, Set: set, Caller: contract.LocalGrant, Drain: drain,
 		MaxFrame: in.config.Limits.RequestBodyBytes + frameRoom, MaxReply: wholeAnswers, MaxCalls: callsAtOnce, Log: log,
 	}).ServeStdio(ctx)
 	if e := s.leave(ctx, door); err == nil {
@@ -98,7 +103,10 @@ func (s *served) leave(ctx context.Context, door *owner.Server) error {
 	defer cancel()
 	left := make(chan error, 1)
 	go func() {
-		err := errors.Join(door.Close(), s.end(ctx))
+		jobs, stopped := context.WithTimeout(ctx, jobWait)
+		err := s.host.Stop(jobs)
+		stopped()
+		err = errors.Join(err, door.Close(), s.end(ctx))
 		if ctx.Err() == nil {
 			s.installation.close(s.log)
 		}

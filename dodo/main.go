@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,6 +60,15 @@ func run(ctx context.Context, args, environ []string, streams *cli.Streams) int 
 	return cli.Run(ctx, p.root(), args, streams, codes)
 }
 
+// environ is the environment the program was given, NAME=value.
+func (p *program) environ() (list []string) {
+	for k, v := range p.env {
+		list = append(list, k+"="+v)
+	}
+	slices.Sort(list)
+	return list
+}
+
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dodo",
@@ -85,6 +95,7 @@ func (p *program) root() *cobra.Command {
 		p.doctorCommand(),
 		p.changesCommand(),
 		p.rollbackCommand(),
+		p.jobsCommand(),
 		p.recoverCommand(),
 		p.versionCommand(),
 	)

@@ -13,6 +13,7 @@ import (
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/dodo/internal/gate"
 	"localmcp/dodo/internal/ground/change"
+	"localmcp/dodo/internal/ground/job"
 	"localmcp/dodo/internal/ground/policy"
 	"localmcp/dodo/internal/ground/search"
 	"localmcp/dodo/internal/ground/state"
@@ -20,6 +21,7 @@ import (
 	"localmcp/dodo/internal/host"
 	"localmcp/dodo/internal/plane/notes"
 	"localmcp/dodo/internal/plane/overview"
+	"localmcp/dodo/internal/plane/web"
 	"localmcp/internal/fault"
 )
 
@@ -30,6 +32,7 @@ type installation struct {
 	path   string // where programs are looked for
 	config config.Config
 	store  *state.Store
+	walls  *walls
 }
 
 // install opens the installation directory, and makes it where there is none.
@@ -47,7 +50,11 @@ func (p *program) install(ctx context.Context) (*installation, error) {
 		return nil, err
 	}
 	in := &installation{dir: dir, home: p.env["HOME"], path: p.env["PATH"], config: c, store: store}
-	if err := mirrorAccess(ctx, dir, store); err != nil {
+	err = mirrorAccess(ctx, dir, store)
+	if err == nil {
+		in.walls, err = newWalls(in, p.environ())
+	}
+	if err != nil {
 		in.close(nil)
 		return nil, err
 	}
@@ -137,7 +144,7 @@ func (s *served) tidy(ctx context.Context) error {
 
 // open opens a root as a workspace with all its services.
 func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*host.Runtime, error) {
-	tree, note, err := s.tree(root, unsafe)
+	tree, offers, note, err := s.tree(root, unsafe)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +171,10 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 	if err := changes.Reconcile(ctx); err != nil {
 		s.log.Warn("what an earlier process left could not be looked at", "workspace", id, "cause", err)
 	}
+	jobs, err := s.jobs(ctx, tree, id, epoch, offers)
+	if err != nil {
+		return nil, closing(tree, err)
+	}
 	services := services{
 		files:  workspace.NewService(tree, s.config.Limits, s),
 		search: finder,
@@ -175,29 +186,34 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 				return s.rules().standing(ctx, id)
 			},
 			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note, Waiting: changes.Waiting,
+			Tasks: jobs.Tasks, Isolation: s.walls.isolation, WebFetch: s.walls.webFetch,
 		}),
+		jobs: jobs,
+		web:  s.walls.web,
 	}
-	return &host.Runtime{ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Tidy: changes.Prune, Close: func() error {
-		return errors.Join(changes.Close(), tree.Close())
-	}}, nil
+	return &host.Runtime{
+		ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Jobs: jobs,
+		Tidy:  func(ctx context.Context) error { return errors.Join(changes.Prune(ctx), jobs.Tidy(ctx)) },
+		Close: func() error { return errors.Join(jobs.Close(), changes.Close(), tree.Close()) },
+	}, nil
 }
 
-// tree opens a root with the owner's rules and what the repository excludes. note says why
-// its hints are not used.
-func (in *installation) tree(root string, unsafe bool) (tree *workspace.Tree, note string, err error) {
+// tree opens a root with the owner's rules and what the repository excludes, and says what it
+// offers to run. note says why its hints are not used.
+func (in *installation) tree(root string, unsafe bool) (tree *workspace.Tree, offers []config.Task, note string, err error) {
 	o := workspace.Options{
 		Hidden: []string{in.dir}, SecretDeny: in.config.SecretDeny, SecretAllow: in.config.SecretAllow,
 		AllowUnsafe: unsafe, Home: in.home, MaxFile: int64(in.config.Limits.ReadFileBytes),
 	}
 	if tree, err = workspace.Open(root, o); err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	hints, note := hints(tree)
 	if o.Exclude = hints.Exclude; len(o.Exclude) > 0 {
 		_ = tree.Close()
 		tree, err = workspace.Open(root, o)
 	}
-	return tree, note, err
+	return tree, hints.Tasks, note, err
 }
 
 // hints reads what the repository says about itself. note says why it is not used.
@@ -250,11 +266,13 @@ type services struct {
 	change   *change.Service
 	notes    *notes.Service
 	overview *overview.Service
+	jobs     *job.Service
+	web      *web.Service
 }
 
 // catalogue are the operations of the catalogue that exist. Nil services show theirs too.
 func (s services) catalogue() []contract.Op {
-	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.search.Ops(), s.change.Ops(), s.notes.Ops()))
+	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.search.Ops(), s.change.Ops(), s.notes.Ops(), s.jobs.Ops(), s.web.Ops()))
 }
 
 // operations are those, and dodo_discover over them.

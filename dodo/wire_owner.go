@@ -19,7 +19,7 @@ import (
 func (s *served) ownerDoor(ctx context.Context, transport string, stop context.CancelFunc) (*owner.Server, error) {
 	begun := time.Now().UTC().Truncate(time.Second)
 	return owner.Listen(ctx, owner.Options{
-		Dir: s.dir, Workspace: s.host.Active().ID, Stop: stop, Log: s.log, Commands: ownerCommands(s.store),
+		Dir: s.dir, Workspace: s.host.Active().ID, Stop: stop, Log: s.log, Commands: s.ownerCommands(),
 		Status: func() owner.Status {
 			active := s.host.Active()
 			return owner.Status{
@@ -64,7 +64,14 @@ type approvalArgs struct {
 	ID string `json:"id"`
 }
 
-func ownerCommands(store *state.Store) map[string]owner.Command {
+// ownerCommands are what the owner may ask a server for.
+func (s *served) ownerCommands() map[string]owner.Command {
+	all := ownerQuestions(s.store)
+	all[cmdCancelJob] = s.cancelCommand
+	return all
+}
+
+func ownerQuestions(store *state.Store) map[string]owner.Command {
 	decide := func(approve bool) owner.Command {
 		return func(ctx context.Context, raw json.RawMessage) (any, error) {
 			var args approvalArgs

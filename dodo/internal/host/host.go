@@ -26,15 +26,22 @@ type Runtime struct {
 	Ops       []contract.Op // in the catalogue's order, and others that are not listed
 	Close     func() error
 	Tidy      func(context.Context) error // removes what the workspace keeps no longer
-	// Stop ends what was started here and still runs, so that calls which wait for it end;
-	// nil when nothing can be started. When ctx is done it is ended the hard way.
-	Stop func(context.Context) error
-	// Busy reports that something that was started still runs: the workspace is not closed
-	// to make room for another. Nil when nothing can be started.
-	Busy func() bool
+	Jobs      Jobs                        // what was started here; nil when nothing can be
 
 	turns  gate.Turns
 	byName map[string]contract.Op
+}
+
+// Jobs are the commands that were started in a workspace.
+type Jobs interface {
+	// Stop ends those that run, so that calls which wait for them end, and starts no more.
+	// When ctx is done they are ended the hard way.
+	Stop(ctx context.Context) error
+	// Busy reports that one runs: the workspace is not closed to make room for another.
+	Busy() bool
+	// Cancel ends one for the owner. One that runs somewhere else, or that nobody knows, is
+	// a fault.
+	Cancel(ctx context.Context, id string) (status string, err error)
 }
 
 // ready indexes a runtime's operations.
@@ -46,7 +53,7 @@ func (r *Runtime) ready() *Runtime {
 	return r
 }
 
-func (r *Runtime) busy() bool { return r.Busy != nil && r.Busy() }
+func (r *Runtime) busy() bool { return r.Jobs != nil && r.Jobs.Busy() }
 
 func (r *Runtime) workspace() gate.Workspace {
 	return gate.Workspace{ID: r.ID, Epoch: r.Epoch, Turns: &r.turns, Lookup: func(name string) (contract.Op, bool) {
@@ -70,8 +77,8 @@ type Host struct {
 	active *Runtime
 
 	mu      sync.Mutex // guards what follows
-	closed  bool // End was called
-	stopped bool // no more leases
+	closed  bool       // End was called
+	stopped bool       // no more leases
 	others  map[place]*other
 	calls   sync.WaitGroup // leases of any workspace
 	closing []error
@@ -297,22 +304,46 @@ var _ workspace.Projects = (*Host)(nil)
 func (h *Host) Stop(ctx context.Context) error {
 	h.mu.Lock()
 	h.stopped = true
-	list := []*Runtime{h.active}
-	for _, o := range h.others {
-		if o.runtime != nil {
-			list = append(list, o.runtime)
-		}
-	}
 	h.mu.Unlock()
+	list := h.jobs()
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
-	for i, r := range list {
-		if r.Stop != nil {
-			all.Go(func() { errs[i] = r.Stop(ctx) })
-		}
+	for i, j := range list {
+		all.Go(func() { errs[i] = j.Stop(ctx) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+// Cancel ends a job for the owner, in whichever workspace it runs. JOB_NOT_FOUND says that
+// it runs in none of this process.
+func (h *Host) Cancel(ctx context.Context, id string) (status string, err error) {
+	err = fault.New(contract.JobNotFound, "no job of that id runs here")
+	for _, j := range h.jobs() {
+		status, e := j.Cancel(ctx, id)
+		if e == nil {
+			return status, nil
+		}
+		if !errors.Is(e, contract.JobNotFound) {
+			err = e
+		}
+	}
+	return "", err
+}
+
+// jobs are those of all open workspaces.
+func (h *Host) jobs() (list []Jobs) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.active.Jobs != nil {
+		list = append(list, h.active.Jobs)
+	}
+	for _, o := range h.others {
+		if o.runtime != nil && o.runtime.Jobs != nil {
+			list = append(list, o.runtime.Jobs)
+		}
+	}
+	return list
 }
 
 // View gives another project for reading, for as long as the call that ctx belongs to. Ids

@@ -29,10 +29,13 @@ type capabilities struct {
 	SearchBackend   string   `json:"searchBackend"`
 	SemanticBuiltin []string `json:"semanticBuiltin"`
 	LSPLanguages    []string `json:"lspLanguages"`
-	CommandSandbox  string   `json:"commandSandbox"`
+	CommandSandbox  string   `json:"commandSandbox" doc:"How commands are confined on this machine: full, bwrap, reduced, none, or unavailable."`
 	WebFetch        bool     `json:"webFetch"`
 	TrustMode       string   `json:"trustMode"`
 }
+
+// unavailable stands where commands cannot be run.
+const unavailable = "unavailable"
 
 // known are the programs looked for.
 var known = []string{"node", "npm", "pnpm", "yarn", "bun", "python3", "pip3", "go", "cargo", "rustc", "java", "ruby", "git", "rg", "docker", "make"}
@@ -49,8 +52,11 @@ func (s *Service) environmentInfo() contract.Op {
 		}
 		a.Data = environmentOut{
 			OS: runtime.GOOS, Release: kernelRelease(), Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Tools: map[string]*string{},
-			Capabilities: capabilities{SearchBackend: s.SearchBackend, CommandSandbox: "unavailable", TrustMode: string(trust)},
-			Note:         "Commands, language servers and web access are not in this version of dodo; programs were found, not run.",
+			Capabilities: capabilities{SearchBackend: s.SearchBackend, CommandSandbox: unavailable, WebFetch: s.WebFetch, TrustMode: string(trust)},
+			Note:         "Language servers are not in this version of dodo. The programs were found, not run.",
+		}
+		if s.Isolation != nil {
+			a.Data.Capabilities.CommandSandbox = s.Isolation(ctx)
 		}
 		if sh, ok := s.find("sh"); ok {
 			kind := "posix"

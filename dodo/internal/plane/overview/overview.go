@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/job"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
 )
@@ -30,6 +31,12 @@ type Config struct {
 	// Waiting are the changes of the workspace that only the owner can end; nothing else is
 	// changed until then. Nil when nothing can be changed.
 	Waiting func(ctx context.Context) (ids []string, err error)
+	// Tasks are what the workspace offers to run; nil where nothing can be run.
+	Tasks func(ctx context.Context) ([]job.Recipe, error)
+	// Isolation is how commands are confined here: an isolation of package sandbox, or "unavailable".
+	Isolation func(ctx context.Context) string
+	// WebFetch says that pages of the web may be read.
+	WebFetch bool
 	// Note says why .dodo.json was not used, when it was not.
 	Note string
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+
+	"localmcp/dodo/internal/config"
+	"localmcp/dodo/internal/ground/egress"
+	"localmcp/dodo/internal/ground/job"
+	"localmcp/dodo/internal/ground/sandbox"
+	"localmcp/dodo/internal/ground/workspace"
+	"localmcp/dodo/internal/plane/web"
+)
+
+// walls are what stands between the workspaces and the rest of the machine: for commands,
+// and for what reaches the network.
+type walls struct {
+	mode     sandbox.Mode
+	network  sandbox.Network
+	box      *sandbox.Box
+	dialer   *egress.Dialer
+	web      *web.Service
+	environ  []string
+	webFetch bool
+}
+
+func newWalls(in *installation, environ []string) (*walls, error) {
+	c := in.config
+	dialer, err := egress.New(egress.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return &walls{
+		mode: sandbox.Mode(c.CommandSandbox), network: sandbox.Network(c.JobNetwork), dialer: dialer, environ: environ,
+		box: sandbox.New(sandbox.Options{Path: filepath.SplitList(in.path), Hidden: []string{in.dir}, Read: c.SandboxReadPaths, Home: in.home}),
+		web: web.New(web.Config{Allowed: false, Dialer: dialer, Limits: c.Limits}),
+	}, nil
+}
+
+// isolation is how commands are confined.
+func (w *walls) isolation(ctx context.Context) string {
+	if w.mode == sandbox.Off {
+		return string(sandbox.None)
+	}
+	r := w.box.Probe(ctx)
+	if r.Best == sandbox.None || r.Best == sandbox.Reduced && w.mode == sandbox.Require {
+		return "unavailable"
+	}
+	return string(r.Best)
+}
+
+// cachesName is the directory in the installation's that has the homes of commands.
+const cachesName = "caches"
+
+// jobs makes the service that runs the commands of a workspace.
+func (s *served) jobs(ctx context.Context, tree *workspace.Tree, id, epoch string, offers []config.Task) (*job.Service, error) {
+	w := s.walls
+	place := w.box.Place(tree.Root(), filepath.Join(s.dir, cachesName, id), func(ctx context.Context) (sandbox.Kept, error) {
+		k, err := tree.Kept(ctx)
+		return sandbox.Kept{Secrets: k.Secrets, Git: k.Git}, err
+	})
+	c := job.Config{
+		Tree: tree, Place: place, State: s.store, WorkspaceID: id, Epoch: epoch, Limits: s.config.Limits,
+		Mode: func() sandbox.Mode { return w.mode }, Network: func() sandbox.Network { return w.network },
+		Connect: proxy{w.dialer}, Environ: w.environ, EnvAllow: s.config.EnvAllowlist, Log: s.log,
+	}
+	for _, t := range offers {
+		c.Offers = append(c.Offers, job.Offer{ID: t.ID, Title: t.Title, Program: t.Program, Args: t.Args, Cwd: t.Cwd})
+	}
+	return job.New(ctx, c)
+}
+
+// proxy lets the commands of one job out by the owner's rules.
+type proxy struct{ dialer *egress.Dialer }
+
+var _ job.Connector = proxy{}
+
+func (p proxy) Serve(ctx context.Context, l net.Listener) (refused []string, err error) {
+	x := egress.NewProxy(p.dialer)
+	err = x.Serve(ctx, l)
+	_, refused = x.Refused()
+	return refused, err
+}
