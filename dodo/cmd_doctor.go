@@ -16,6 +16,7 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/owner"
 	"localmcp/dodo/internal/ground/change"
+	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
@@ -95,10 +96,54 @@ func (p *program) examine(ctx context.Context) *doctorOut {
 	} else {
 		o.add("installation", "ok", "%s", dir)
 		o.add("access", "ok", "%s", c.AccessMode)
+		p.examineCommands(ctx, dir, c, o)
 		p.examineState(ctx, dir, o)
 		p.examineServers(ctx, dir, o)
 	}
 	return o
+}
+
+// examineCommands builds the walls around a command that does nothing.
+func (p *program) examineCommands(ctx context.Context, dir string, c config.Config, o *doctorOut) {
+	w, err := newWalls(&installation{dir: dir, home: p.env["HOME"], path: p.env["PATH"], config: c}, nil)
+	if err != nil {
+		o.fail("commands", err)
+		return
+	}
+	r := w.box.Probe(ctx)
+	switch {
+	case w.mode == sandbox.Off:
+		o.Checks = append(o.Checks, checkOut{"commands", "note", "commands of clients are not confined: commandSandbox is off", "dodo config set commandSandbox prefer"})
+		return
+	case w.isolation(ctx) == unavailable:
+		o.fail("commands", fault.New(contract.NotSupported, "none can be run: %s", reasons(r)).
+			WithHint("namespaces for ordinary users, or bubblewrap, are needed; or Landlock with commandSandbox=prefer"))
+		return
+	case r.Best == sandbox.Reduced:
+		o.Checks = append(o.Checks, checkOut{"commands", "note", "confined by Landlock and a filter alone, without network: " + reasons(r), "namespaces for ordinary users, or bubblewrap, give full walls"})
+	default:
+		o.add("commands", "ok", "confined, %s; network: %s", r.Best, w.network)
+	}
+	if r.Root {
+		o.Checks = append(o.Checks, checkOut{"commands", "note", "they run as root without its powers: run dodo as an ordinary user for walls that hold more", ""})
+	}
+	if r.Ungrouped != "" {
+		o.add("commands", "note", "memory and processes are bounded for each process, not for a command as a whole: %s", r.Ungrouped)
+	}
+}
+
+// unavailable stands where commands cannot be run.
+const unavailable = "unavailable"
+
+// reasons say why the better levels cannot be had.
+func reasons(r sandbox.Report) string {
+	var list []string
+	for _, level := range []sandbox.Isolation{sandbox.Full, sandbox.Bwrap, sandbox.Reduced} {
+		if why := r.Reasons[level]; why != "" {
+			list = append(list, string(level)+": "+why)
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 func (p *program) examineState(ctx context.Context, dir string, o *doctorOut) {

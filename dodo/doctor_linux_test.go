@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -96,9 +95,6 @@ func TestRefusalsSayWhatHelps(t *testing.T) {
 	}
 	if r := m.dodo("project", "add", "/"); r.status != 1 || !strings.Contains(r.stderr, "dodo stdio --allow-unsafe-root") {
 		t.Errorf("%+v", r)
-	}
-	if d := c.fine("project_overview", "").Data["policy"]; strings.Contains(fmt.Sprint(d), "commands without") {
-		t.Errorf("%v", d)
 	}
 }
 

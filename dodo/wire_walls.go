@@ -45,7 +45,7 @@ func (w *walls) isolation(ctx context.Context) string {
 	}
 	r := w.box.Probe(ctx)
 	if r.Best == sandbox.None || r.Best == sandbox.Reduced && w.mode == sandbox.Require {
-		return "unavailable"
+		return unavailable
 	}
 	return string(r.Best)
 }
