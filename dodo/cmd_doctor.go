@@ -91,6 +91,7 @@ func (p *program) examine(ctx context.Context) *doctorOut {
 	}
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		o.add("installation", "note", "%s is not there yet: the first start makes it", dir)
+		p.examineCommands(ctx, dir, config.Default(), o)
 	} else if c, err := config.Load(dir); err != nil {
 		o.fail("installation", err)
 	} else {
