@@ -23,6 +23,7 @@ const (
 	maxDeny    = 200
 	maxAllow   = 50
 	maxPattern = 500 // bytes of one pattern
+	maxEntries = 200 // of each list of the network
 )
 
 // Config is what the owner has set. Settings that later parts of dodo bring come with them.
@@ -33,6 +34,9 @@ type Config struct {
 	SearchBackend string              `json:"searchBackend"`
 	SecretDeny    []string            `json:"secretDeny"`
 	SecretAllow   []string            `json:"secretAllow"`
+	AllowWebFetch bool                `json:"allowWebFetch"`
+	EgressAllow   []string            `json:"egressAllow"`
+	EgressDeny    []string            `json:"egressDeny"`
 	Limits        contract.Limits     `json:"limits"`
 }
 
@@ -40,7 +44,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Version: version, AccessMode: contract.AccessPersonal, SearchBackend: "auto",
-		SecretDeny: []string{}, SecretAllow: []string{}, Limits: contract.DefaultLimits(),
+		SecretDeny: []string{}, SecretAllow: []string{}, EgressAllow: []string{}, EgressDeny: []string{}, Limits: contract.DefaultLimits(),
 	}
 }
 

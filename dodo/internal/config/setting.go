@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/egress"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
 )
@@ -24,7 +25,7 @@ type Setting struct {
 	check func(*Config) error
 }
 
-// Value is what it is: a string, a number or a list of strings.
+// Value is what it is: a string, true or false, a number or a list of strings.
 func (s Setting) Value(c Config) any { return s.get(&c) }
 
 // Set changes it in c, or names what is wrong with the words. A list takes any number of
@@ -62,6 +63,12 @@ func Settings() []Setting {
 			func(c *Config) *string { return &c.SearchBackend }, "auto", "builtin"),
 		patterns("secretDeny", "more names of files that are secret, as patterns", func(c *Config) *[]string { return &c.SecretDeny }, maxDeny),
 		patterns("secretAllow", "names of files that are not secret though they look it, as patterns", func(c *Config) *[]string { return &c.SecretAllow }, maxAllow),
+		flag("allowWebFetch", "whether clients may fetch public pages with fetch_url", func(c *Config) *bool { return &c.AllowWebFetch }),
+		entries("egressAllow", "what the network is used for, by jobs and fetch_url: host or host:port, where host is a name, *.name, an address, a range or * "+
+			"for everything public; none: the same as *; without a port: 80 and 443; an entry may name a private address",
+			func(c *Config) *[]string { return &c.EgressAllow }),
+		entries("egressDeny", "what the network is never used for, whatever egressAllow says; without a port: every port",
+			func(c *Config) *[]string { return &c.EgressDeny }),
 	}
 	var l contract.Limits
 	l.Each(func(f contract.LimitField) {
@@ -117,6 +124,25 @@ func word(name, doc string, at func(*Config) *string, allowed ...string) Setting
 	}
 }
 
+func flag(name, doc string, at func(*Config) *bool) Setting {
+	return Setting{
+		Name: name, Doc: doc, Bounds: "true, false",
+		get: func(c *Config) any { return *at(c) },
+		set: func(c *Config, words []string) error {
+			text, err := one(name, words)
+			if err != nil {
+				return err
+			}
+			if text != "true" && text != "false" {
+				return refused(name, "it must be true or false")
+			}
+			*at(c) = text == "true"
+			return nil
+		},
+		check: func(*Config) error { return nil },
+	}
+}
+
 func number(name, doc string, least, most int, at func(*Config) *int) Setting {
 	return Setting{
 		Name: name, Doc: doc, Bounds: fmt.Sprintf("%d to %d", least, most),
@@ -159,6 +185,29 @@ func patterns(name, doc string, at func(*Config) *[]string, most int) Setting {
 				if err := workspace.CheckPattern(p); err != nil {
 					return refused(name, "pattern %d, %s, is not well formed, or nothing can match it", i+1, strconv.QuoteToASCII(p)).
 						WithHint("%s", fault.From(err).Hint)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func entries(name, doc string, at func(*Config) *[]string) Setting {
+	return Setting{
+		Name: name, Doc: doc, Bounds: fmt.Sprintf("up to %d entries", maxEntries),
+		get: func(c *Config) any { return *at(c) },
+		set: func(c *Config, words []string) error {
+			*at(c) = append([]string{}, words...)
+			return nil
+		},
+		check: func(c *Config) error {
+			if len(*at(c)) > maxEntries {
+				return refused(name, "it has more than %d entries", maxEntries)
+			}
+			for i, e := range *at(c) {
+				if err := egress.CheckEntry(e); err != nil {
+					f := fault.From(err)
+					return refused(name, "entry %d, %s", i+1, f.Msg).WithHint("%s", f.Hint)
 				}
 			}
 			return nil
