@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"localmcp/dodo/internal/config"
 	"localmcp/internal/testenv"
 )
 
@@ -115,8 +114,8 @@ func TestACommandReachesNothingOfDodo(t *testing.T) {
 		t.Errorf("the server's environment is there:\n%s", got)
 	}
 	state := m.Env()["DODO_CONFIG_DIR"]
-	got := c.runs(fmt.Sprintf("ls %[1]s; cat %[1]s/config.json; DODO_CONFIG_DIR=%[1]s ./owner status; DODO_CONFIG_DIR=%[1]s ./owner stop; DODO_CONFIG_DIR=%[1]s ./owner trust --mode trusted --root %[2]s; ls -d %[3]s %[3]s/.* ; true", state, dir, m.Path("")))
-	if strings.Contains(got, "accessMode") || strings.Contains(got, "running\n") || !strings.Contains(got, "No such file") {
+	got := c.runs(fmt.Sprintf("ls %[1]s; cat %[1]s/config.json; DODO_CONFIG_DIR=%[1]s ./owner status --json; DODO_CONFIG_DIR=%[1]s ./owner stop; DODO_CONFIG_DIR=%[1]s ./owner trust --mode trusted --yes --root %[2]s; ls -d %[3]s %[3]s/.* ; true", state, dir, m.Path("")))
+	if strings.Contains(got, "accessMode") || strings.Contains(got, `"pid"`) || !strings.Contains(got, "No such file") {
 		t.Errorf("%s", got)
 	}
 	address := service.Addr().String()
@@ -141,33 +140,13 @@ func TestACommandReachesNothingOfDodo(t *testing.T) {
 func TestJobsOutliveTheServer(t *testing.T) {
 	m := newMachine(t)
 	dir := m.workspace()
-	s := m.serve(dir)
-	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	var view struct {
-		Result struct {
-			StructuredContent struct {
-				WorkspaceID, WorkspaceEpoch string
-				Data                        map[string]any
-			}
-		}
-	}
-	id := 1
-	call := func(tool, args string) map[string]any {
-		t.Helper()
-		id++
-		fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{%s}}}`+"\n", id, tool, args)
-		view.Result.StructuredContent.Data = nil
-		s.next(t, &view)
-		return view.Result.StructuredContent.Data
-	}
-	call("project_overview", "")
-	where := fmt.Sprintf(`"workspaceId":%q,"workspaceEpoch":%q,`, view.Result.StructuredContent.WorkspaceID, view.Result.StructuredContent.WorkspaceEpoch)
-	ended := call("run_command", where+`"command":"echo kept; echo x >> count"`)["jobId"].(string)
-	runs := call("run_command", where+`"command":"echo begun; echo x >> count; while :; do sleep 1; echo tick > beat; done","waitMs":1000`)["jobId"].(string)
-	if err := s.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+	first := m.speak("legacy", dir)
+	ended := first.fine("run_command", `"command":"echo kept; echo x >> count"`).text("jobId")
+	runs := first.fine("run_command", `"command":"echo begun; echo x >> count; while :; do sleep 1; echo tick > beat; done","waitMs":1000`).text("jobId")
+	if err := first.Cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.cmd.Wait()
+	_ = first.WaitExit(10 * time.Second)
 	time.Sleep(300 * time.Millisecond)
 	if err := os.RemoveAll(filepath.Join(dir, "beat")); err != nil {
 		t.Fatal(err)
@@ -239,11 +218,8 @@ func TestShutdownEndsCommands(t *testing.T) {
 					t.Fatal("the command does not begin")
 				}
 			}
-			begun := time.Now()
-			c.Close()
-			if took := time.Since(begun); took > mostToEnd {
-				t.Errorf("it took %v", took)
-			}
+			c.CloseInput()
+			_ = c.WaitExit(mostToEnd)
 			if err := os.Remove(filepath.Join(dir, "beat")); err != nil {
 				t.Fatal(err)
 			}
@@ -271,5 +247,4 @@ func TestUnsafeIsTheOwnersWord(t *testing.T) {
 	if r := m.dodo("doctor"); !strings.Contains(r.stdout, "not confined") {
 		t.Errorf("%+v", r)
 	}
-	_ = config.FileName
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/internal/mcptest"
 )
@@ -103,10 +105,16 @@ func (c *client) raw(tool, args string) envelope {
 	if r.IsError == e.OK {
 		c.t.Errorf("%s: isError %v, ok %v", tool, r.IsError, e.OK)
 	}
-	if r.Content[0].Text != string(r.StructuredContent) {
+	if !sameJSON(r.Content[0].Text, string(r.StructuredContent)) {
 		c.t.Errorf("%s: the text is %s, the structured content %s", tool, r.Content[0].Text, r.StructuredContent)
 	}
 	return e
+}
+
+// sameJSON compares values: a text may be written in several ways.
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && cmp.Equal(x, y)
 }
 
 // call calls an operation directly, with the workspace's context.

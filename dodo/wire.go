@@ -186,7 +186,7 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 				return s.rules().standing(ctx, id)
 			},
 			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note, Waiting: changes.Waiting,
-			Tasks: jobs.Tasks, Isolation: s.walls.isolation, WebFetch: s.walls.webFetch,
+			Tasks: jobs.Tasks, Isolation: s.walls.isolation, WebFetch: s.config.AllowWebFetch,
 		}),
 		jobs: jobs,
 		web:  s.walls.web,

@@ -16,25 +16,24 @@ import (
 // walls are what stands between the workspaces and the rest of the machine: for commands,
 // and for what reaches the network.
 type walls struct {
-	mode     sandbox.Mode
-	network  sandbox.Network
-	box      *sandbox.Box
-	dialer   *egress.Dialer
-	web      *web.Service
-	environ  []string
-	webFetch bool
+	mode    sandbox.Mode
+	network sandbox.Network
+	box     *sandbox.Box
+	dialer  *egress.Dialer
+	web     *web.Service
+	environ []string
 }
 
 func newWalls(in *installation, environ []string) (*walls, error) {
 	c := in.config
-	dialer, err := egress.New(egress.Config{})
+	dialer, err := egress.New(egress.Config{Allow: c.EgressAllow, Deny: c.EgressDeny})
 	if err != nil {
 		return nil, err
 	}
 	return &walls{
 		mode: sandbox.Mode(c.CommandSandbox), network: sandbox.Network(c.JobNetwork), dialer: dialer, environ: environ,
 		box: sandbox.New(sandbox.Options{Path: filepath.SplitList(in.path), Hidden: []string{in.dir}, Read: c.SandboxReadPaths, Home: in.home}),
-		web: web.New(web.Config{Allowed: false, Dialer: dialer, Limits: c.Limits}),
+		web: web.New(web.Config{Allowed: c.AllowWebFetch, Dialer: dialer, Limits: c.Limits}),
 	}, nil
 }
 

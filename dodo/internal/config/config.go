@@ -27,6 +27,7 @@ const (
 	maxNames   = 50  // of variables
 	maxPaths   = 50
 	maxPath    = 4096 // bytes of one
+	maxEntries = 200  // of each list of the network
 )
 
 // Config is what the owner has set. Settings that later parts of dodo bring come with them.
@@ -43,6 +44,9 @@ type Config struct {
 	EnvAllowlist     []string        `json:"envAllowlist"`
 	SandboxReadPaths []string        `json:"sandboxReadPaths"`
 	GitHooks         string          `json:"gitHooks"`
+	AllowWebFetch    bool            `json:"allowWebFetch"`
+	EgressAllow      []string        `json:"egressAllow"`
+	EgressDeny       []string        `json:"egressDeny"`
 	Limits           contract.Limits `json:"limits"`
 }
 
@@ -52,7 +56,7 @@ func Default() Config {
 		Version: version, AccessMode: contract.AccessPersonal, SearchBackend: "auto",
 		SecretDeny: []string{}, SecretAllow: []string{},
 		CommandSandbox: string(sandbox.Prefer), JobNetwork: string(sandbox.Proxy), EnvAllowlist: []string{}, SandboxReadPaths: []string{},
-		GitHooks: "off", Limits: contract.DefaultLimits(),
+		GitHooks: "off", EgressAllow: []string{}, EgressDeny: []string{}, Limits: contract.DefaultLimits(),
 	}
 }
 

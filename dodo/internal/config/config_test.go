@@ -71,6 +71,12 @@ func TestParseIsStrict(t *testing.T) {
 		`{"version":1,"secretDeny":"*.pem"}`:                 `"secretDeny"`,
 		`{"version":1,"secretDeny":["*.pem","bad["]}`:        `pattern 2, "bad[", is not well formed`,
 		`{"version":1,"secretAllow":["a\\"]}`:                `pattern 1, "a\\", is not well formed`,
+		`{"version":1,"allowWebFetch":"true"}`:               `"allowWebFetch" cannot be used: it has the wrong type`,
+		`{"version":1,"allowWebFetch":1}`:                    `"allowWebFetch"`,
+		`{"version":1,"egressAllow":["*","http://x"]}`:       `"egressAllow" cannot be used: entry 2, "http://x" cannot be used: it is a URL`,
+		`{"version":1,"egressDeny":["0x7f.1"]}`:              `entry 1, "0x7f.1" cannot be used`,
+		`{"version":1,"egressDeny":[""]}`:                    `entry 1`,
+		`{"version":1,"egressDeny":"*"}`:                     `"egressDeny"`,
 		`{"version":1,"accessMode":1}`:                       `"accessMode"`,
 		`{"version":1,"Version":1}`:                          `"Version"`,
 		`{"version":1,"version":1}`:                          `"version" twice`,
@@ -92,8 +98,10 @@ func TestParseIsStrict(t *testing.T) {
 		many[i] = "x"
 	}
 	list, _ := json.Marshal(many)
-	if _, err := config.Parse(fmt.Appendf(nil, `{"version":1,"secretDeny":%s}`, list)); err == nil {
-		t.Error("201 patterns")
+	for _, name := range []string{"secretDeny", "egressAllow", "egressDeny"} {
+		if _, err := config.Parse(fmt.Appendf(nil, `{"version":1,%q:%s}`, name, list)); err == nil {
+			t.Errorf("%s: 201", name)
+		}
 	}
 }
 
@@ -191,6 +199,7 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 		"accessMode": {"managed"}, "toolSurface": {"hybrid"}, "searchBackend": {"builtin"}, "secretDeny": {"*.key", "vault/"},
 		"secretAllow": {"example.pem"}, "commandSandbox": {"require"}, "jobNetwork": {"none"}, "envAllowlist": {"CI", "GOFLAGS"},
 		"sandboxReadPaths": {"/srv/sdk"}, "gitHooks": {"sandbox"},
+		"allowWebFetch": {"true"}, "egressAllow": {"*", "localhost:3000", "[fd00::/8]:443"}, "egressDeny": {"*.example.com"},
 	}
 	for _, s := range config.Settings() {
 		w, ok := words[s.Name]
@@ -208,6 +217,8 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 		switch v := s.Value(c).(type) {
 		case string:
 			got = []string{v}
+		case bool:
+			got = []string{strconv.FormatBool(v)}
 		case int:
 			got = []string{strconv.Itoa(v)}
 		case []string:
@@ -227,6 +238,7 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 		{"commandSandbox", []string{"full"}}, {"jobNetwork", []string{"all"}}, {"gitHooks", []string{"on"}},
 		{"envAllowlist", []string{"A=B"}}, {"envAllowlist", []string{"LD_PRELOAD"}}, {"envAllowlist", []string{"1A"}}, {"envAllowlist", []string{""}}, {"envAllowlist", []string{"DODO_X"}}, {"envAllowlist", []string{"HOME"}},
 		{"sandboxReadPaths", []string{"relative"}}, {"sandboxReadPaths", []string{"/"}}, {"sandboxReadPaths", []string{"/a/../b"}},
+		{"allowWebFetch", []string{"yes"}}, {"egressAllow", []string{"*", "10.0.0.1/8"}}, {"egressDeny", []string{"a b"}},
 	} {
 		name, w := c.name, c.words
 		s, ok := config.Find(name)

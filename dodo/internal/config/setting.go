@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/egress"
 	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
@@ -26,7 +27,7 @@ type Setting struct {
 	check func(*Config) error
 }
 
-// Value is what it is: a string, a number or a list of strings.
+// Value is what it is: a string, true or false, a number or a list of strings.
 func (s Setting) Value(c Config) any { return s.get(&c) }
 
 // Set changes it in c, or names what is wrong with the words. A list takes any number of
@@ -72,6 +73,12 @@ func Settings() []Setting {
 		words("sandboxReadPaths", "directories outside of the workspace that confined commands may read, such as a toolchain", "absolute paths",
 			func(c *Config) *[]string { return &c.SandboxReadPaths }, maxPaths, readPath),
 		word("gitHooks", "whether git_commit runs the repository's hooks, which only ever run confined", func(c *Config) *string { return &c.GitHooks }, "off", "sandbox"),
+		flag("allowWebFetch", "whether clients may fetch public pages with fetch_url", func(c *Config) *bool { return &c.AllowWebFetch }),
+		words("egressAllow", "what the network is used for, by jobs and fetch_url: host or host:port, where host is a name, *.name, an address, a range or * "+
+			"for everything public; none: the same as *; without a port: 80 and 443; an entry may name a private address", "entries",
+			func(c *Config) *[]string { return &c.EgressAllow }, maxEntries, egressEntry),
+		words("egressDeny", "what the network is never used for, whatever egressAllow says; without a port: every port", "entries",
+			func(c *Config) *[]string { return &c.EgressDeny }, maxEntries, egressEntry),
 	}
 	var l contract.Limits
 	l.Each(func(f contract.LimitField) {
@@ -127,6 +134,25 @@ func word(name, doc string, at func(*Config) *string, allowed ...string) Setting
 	}
 }
 
+func flag(name, doc string, at func(*Config) *bool) Setting {
+	return Setting{
+		Name: name, Doc: doc, Bounds: "true, false",
+		get: func(c *Config) any { return *at(c) },
+		set: func(c *Config, words []string) error {
+			text, err := one(name, words)
+			if err != nil {
+				return err
+			}
+			if text != "true" && text != "false" {
+				return refused(name, "it must be true or false")
+			}
+			*at(c) = text == "true"
+			return nil
+		},
+		check: func(*Config) error { return nil },
+	}
+}
+
 func number(name, doc string, least, most int, at func(*Config) *int) Setting {
 	return Setting{
 		Name: name, Doc: doc, Bounds: fmt.Sprintf("%d to %d", least, most),
@@ -176,8 +202,9 @@ func patterns(name, doc string, at func(*Config) *[]string, most int) Setting {
 	}
 }
 
-// words are a list that allowed judges one by one: it says what is wrong with a word, or "".
-func words(name, doc, kind string, at func(*Config) *[]string, most int, allowed func(string) string) Setting {
+// words are a list that allowed judges one by one: it says what is wrong with a word and what
+// to do, or "".
+func words(name, doc, kind string, at func(*Config) *[]string, most int, allowed func(string) (why, hint string)) Setting {
 	return Setting{
 		Name: name, Doc: doc, Bounds: fmt.Sprintf("up to %d %s", most, kind),
 		get: func(c *Config) any { return *at(c) },
@@ -190,8 +217,8 @@ func words(name, doc, kind string, at func(*Config) *[]string, most int, allowed
 				return refused(name, "it has more than %d %s", most, kind)
 			}
 			for i, w := range *at(c) {
-				if why := allowed(w); why != "" {
-					return refused(name, "word %d, %s, %s", i+1, strconv.QuoteToASCII(w), why)
+				if why, hint := allowed(w); why != "" {
+					return refused(name, "entry %d, %s", i+1, why).WithHint("%s", hint)
 				}
 			}
 			return nil
@@ -201,25 +228,33 @@ func words(name, doc, kind string, at func(*Config) *[]string, most int, allowed
 
 // variable is a name of the environment. What changes how programs are loaded, or is dodo's
 // own, is not given on.
-func variable(name string) string {
+func variable(name string) (why, hint string) {
 	valid := name != "" && len(name) <= 100 && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	}) && (name[0] < '0' || name[0] > '9')
 	switch {
 	case !valid:
-		return "is not the name of a variable"
+		return strconv.QuoteToASCII(name) + " is not the name of a variable", remedy
 	case slices.ContainsFunc([]string{"DODO_", "LD_", "DYLD_", "TUNNEL_TOKEN"}, func(p string) bool { return strings.HasPrefix(name, p) }),
 		slices.Contains([]string{"NODE_OPTIONS", "NODE_EXTRA_CA_CERTS", "NODE_PATH", "COMSPEC", "PATHEXT", "HOME", "PATH", "TMPDIR", "TERM"}, name):
-		return "is never given to commands"
+		return strconv.QuoteToASCII(name) + " is never given to commands", "leave it out"
 	}
-	return ""
+	return "", ""
 }
 
-func readPath(path string) string {
+func readPath(path string) (why, hint string) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" || !plainText(path, maxPath) {
-		return "is not the absolute path of a directory, without . and .. and not the whole file system"
+		return strconv.QuoteToASCII(path) + " is not the absolute path of a directory, without . and .. and not the whole file system", remedy
 	}
-	return ""
+	return "", ""
+}
+
+func egressEntry(e string) (why, hint string) {
+	if err := egress.CheckEntry(e); err != nil {
+		f := fault.From(err)
+		return f.Msg, f.Hint
+	}
+	return "", ""
 }
 
 // plainText reports whether a text has 1 to most bytes and no control characters.

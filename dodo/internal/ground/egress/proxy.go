@@ -65,8 +65,10 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		ModifyResponse: plainAnswer, ErrorHandler: s.failed,
 	}
 	server := &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(ctx, w, r) }), BaseContext: func(net.Listener) context.Context { return ctx }, ConnState: s.state, ErrorLog: silent,
-		ReadHeaderTimeout: p.head, IdleTimeout: p.between, MaxHeaderBytes: mostHeader, DisableGeneralOptionsHandler: true,
+		Handler:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(ctx, w, r) }),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnState:   s.state, ErrorLog: silent, DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout: p.head, IdleTimeout: p.between, MaxHeaderBytes: mostHeader,
 	}
 	closed := make(chan struct{})
 	go func() {
@@ -77,6 +79,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	err := server.Serve(newBounded(l, mostConnections, p.idle))
 	end()
 	<-closed
+	_ = server.Close() // once more: a connection may have been accepted while it was closed
 	s.wait()
 	transport.CloseIdleConnections()
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {

@@ -384,7 +384,7 @@ func TestProxySlowClients(t *testing.T) {
 		}
 	})
 	quiet := listen(t)
-	s, q := serveFor(t, 200*time.Millisecond, h.Listener), serveFor(t, 200*time.Millisecond, quiet)
+	s, q := serveFor(t, 100*time.Millisecond, h.Listener), serveFor(t, 100*time.Millisecond, quiet)
 	for p, text := range map[*served][]string{
 		s: {"GET http://" + s.host + "/ HTTP/1.1\r\nHost", "POST http://" + s.host + "/ HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc", "GET http://" + s.host + "/ HTTP/1.1\r\nHost: x\r\n\r\n"},
 		q: {"CONNECT " + q.host + " HTTP/1.1\r\nHost: x\r\n\r\nabc", "GET http://" + q.host + "/ HTTP/1.1\r\nHost: x\r\n\r\n"},
@@ -398,7 +398,7 @@ func TestProxySlowClients(t *testing.T) {
 			if _, err := io.WriteString(c, request); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second) // takes nothing meanwhile
+			time.Sleep(400 * time.Millisecond) // takes nothing meanwhile
 			_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 			if n, err := io.Copy(io.Discard, c); err != nil && err.(net.Error).Timeout() || n > 32<<20 {
 				t.Errorf("%q: %d bytes, %v", request, n, err)

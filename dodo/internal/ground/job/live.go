@@ -367,6 +367,15 @@ func (s *Service) Stop(ctx context.Context) error {
 	case <-s.idle:
 		return nil
 	case <-ctx.Done():
+	}
+	// What is left must not outlive this process.
+	for _, j := range all {
+		j.proc.Kill()
+	}
+	select {
+	case <-s.idle:
+		return nil
+	case <-time.After(stopLast):
 		return errors.New("jobs did not end in time")
 	}
 }

@@ -45,6 +45,8 @@ const (
 	stopAfter = time.Second
 	// stopWait bounds the end of all jobs then.
 	stopWait = 3 * time.Second
+	// stopLast is for noting how those ended that had to be killed then.
+	stopLast = 150 * time.Millisecond
 	// drain is how long output is waited for that something else than the job still holds open.
 	drain = 2 * time.Second
 	// reportEvery is how often a waiting caller hears of it.

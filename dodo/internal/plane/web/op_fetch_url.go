@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net"
+	"strings"
 	"time"
 
 	"localmcp/dodo/internal/contract"
@@ -44,7 +45,7 @@ func (s *Service) fetchURL() contract.Op {
 		if err != nil {
 			return a, err
 		}
-		a.Summary = "fetch a page from " + net.JoinHostPort(first.Hostname(), portOf(first))
+		a.Summary = "fetch a page from " + net.JoinHostPort(strings.ToLower(first.Hostname()), portOf(first))
 		a.Preview = in
 		// A fetch touches nothing of the workspace, and it may take a minute: so it needs
 		// no turn, and others need not wait for it.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"mime"
 	"strings"
 	"unicode/utf8"
@@ -75,13 +74,13 @@ func looksHTML(s string) bool {
 func (p page) decode() string {
 	b := p.body
 	e, name, certain := charset.DetermineEncoding(b, p.contentType)
-	if !certain && utf8.Valid(whole(b)) && !bytes.ContainsRune(b, 0x1b) { // ESC: ISO-2022-JP, which is all ASCII
+	if p.cut && (name == "utf-8" || !certain) {
+		b = whole(b)
+	}
+	if !certain && utf8.Valid(b) && name != "iso-2022-jp" { // whose bytes are all ASCII
 		name = "utf-8"
 	}
 	if name == "utf-8" {
-		if p.cut {
-			b = whole(b)
-		}
 		return strings.TrimPrefix(strings.ToValidUTF8(string(b), "\ufffd"), "\ufeff")
 	}
 	decoded, err := e.NewDecoder().Bytes(b)

@@ -143,8 +143,8 @@ func (r *reader) end(name string) {
 		r.endLink()
 	case "pre", "textarea":
 		r.exact = max(r.exact-1, 0)
-	case "li", "h1", "h2", "h3", "h4", "h5", "h6":
-		r.mark = "" // it was empty
+	case "li", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6":
+		r.mark = "" // what it was for is empty
 	}
 	r.around(name)
 }
