@@ -169,6 +169,7 @@ func (j *live) spawn(ctx context.Context, o *order) (err error) {
 	}
 	if o.terminal {
 		j.readers, j.stdin = []*os.File{j.proc.Terminal}, j.proc.Terminal
+		interruptible(j.proc.Terminal)
 		close(j.err.done)
 		go j.out.take(j.proc.Terminal)
 	} else {

@@ -57,9 +57,9 @@ type Service struct {
 
 	mu      sync.Mutex // guards what follows; before that of a live job
 	live    map[string]*live
-	slots   int           // taken by jobs that run or are being started
-	closing bool          // no more are started
-	idle    chan struct{} // closed when there is none any more, while closing
+	slots   int                // taken by jobs that run or are being started
+	closing bool               // no more are started
+	idle    chan struct{}      // closed when there is none any more, while closing
 	unsaved map[string]*record // jobs that are over and could not be written down
 }
 

@@ -22,12 +22,12 @@ const (
 
 // A Piece is a part of what a job wrote.
 type Piece struct {
-	Content             string // what a terminal would show of it
-	Raw                 []byte // instead of Content, when the bytes themselves are asked for
-	NextOffset          int64  // where to go on, in bytes of the stream
+	Content         string // what a terminal would show of it
+	Raw             []byte // instead of Content, when the bytes themselves are asked for
+	NextOffset      int64  // where to go on, in bytes of the stream
 	TruncatedBefore int64  // what is before this, behind the first bytes, is not kept any more
-	End                 bool   // nothing follows
-	Masked              int    // keys that were masked
+	End             bool   // nothing follows
+	Masked          int    // keys that were masked
 }
 
 // piece reads a stream from an offset on: at most so many bytes of it, and of those so many

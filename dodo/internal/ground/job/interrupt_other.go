@@ -1,0 +1,7 @@
+//go:build !linux
+
+package job
+
+import "os"
+
+func interruptible(*os.File) {}
