@@ -231,6 +231,10 @@ func (j *live) end(why Status, grace time.Duration) {
 func (j *live) watch() {
 	s := j.s
 	limit := time.AfterFunc(j.row.Timeout, func() { j.end(TimedOut, killAfter) })
+	// Others, and who comes after a crash, should know how it runs. Nobody waits for this.
+	if err := s.update(context.Background(), j.now()); err != nil {
+		s.Log.Error("how a job runs could not be written down", "job", j.row.ID, "cause", err)
+	}
 	exit := j.proc.Wait()
 	limit.Stop()
 	held := j.drained()
@@ -286,7 +290,7 @@ func refusal(hosts []string) string {
 	if n := len(hosts) - len(list); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return "The network let the command not reach: " + strings.Join(list, ", ") + more + "."
+	return "The command was not let reach: " + strings.Join(list, ", ") + more + "."
 }
 
 // drained waits for the end of the output. It does not wait for long for what outlives the

@@ -29,7 +29,7 @@ func (s *Service) jobWait() contract.Op {
 				return a, err
 			}
 			a.Ref, a.Warnings = r.ID, r.Notes
-			a.Data.stateOut, err = s.state(r, answerRoom)
+			a.Data.stateOut, err = s.state(r, s.outputRoom())
 			a.Data.Exited = r.over()
 			a.Truncated = a.Data.StdoutTruncated || a.Data.StderrTruncated
 			return a, err

@@ -72,7 +72,7 @@ func (s *Service) runCommand() contract.Op {
 // ran answers how a command stands.
 func (s *Service) ran(r *record, background bool) (a contract.Answer[runCommandOut], err error) {
 	a.Ref, a.Warnings = r.ID, r.Notes
-	a.Data.stateOut, err = s.state(r, answerRoom)
+	a.Data.stateOut, err = s.state(r, s.outputRoom())
 	a.Data.Background = background
 	a.Truncated = a.Data.StdoutTruncated || a.Data.StderrTruncated
 	return a, err

@@ -138,7 +138,7 @@ func (b *batch) follow(ctx context.Context, c contract.Call) (contract.Answer[ru
 
 // answer shows all of them; each has its part of the room.
 func (b *batch) answer() (a contract.Answer[runCommandsOut], err error) {
-	const leastRoom, echo = 800, 1024
+	const leastRoom, echo = 300, 1024
 	n := len(b.orders)
 	a.Data = runCommandsOut{AllExited: true, AllSucceeded: true, DurationMs: b.s.Now().Sub(b.begun).Milliseconds()}
 	for i, in := range b.in.Commands {
@@ -146,7 +146,7 @@ func (b *batch) answer() (a contract.Answer[runCommandsOut], err error) {
 		if one.Name == "" {
 			one.Name = fmt.Sprintf("cmd%d", i+1)
 		}
-		one.Command = clip(in.Command, min(echo, contract.UsualAnswer/4/n))
+		one.Command = clip(in.Command, min(echo, b.s.usual()/4/n))
 		one.CommandTruncated = len(one.Command) < len(in.Command)
 		one.Command, _ = keyshape.Mask(in.Command[:min(len(in.Command), len(one.Command)+around)], 0, len(one.Command))
 		r := b.records[i]
@@ -154,7 +154,7 @@ func (b *batch) answer() (a contract.Answer[runCommandsOut], err error) {
 			f := fault.From(b.errs[i])
 			one.Error, one.Status = string(f.Code)+": "+f.Msg, FailedToStart
 		} else {
-			room := max(leastRoom, (contract.UsualAnswer-n*600)/n-cost(one.Command))
+			room := max(leastRoom, (b.s.usual()-n*600)/n-cost(one.Command))
 			if one.stateOut, err = b.s.state(r, room); err != nil {
 				return a, err
 			}

@@ -33,6 +33,9 @@ const (
 	segmentsLeast = 8
 )
 
+// givenBack is how many segments are dropped when the disk is full.
+const givenBack = 2
+
 // copyBytes is what is read from a command at once.
 const copyBytes = 64 << 10
 
@@ -200,8 +203,13 @@ func (p *spool) take(from *os.File) {
 }
 
 // write stores bytes. After the first failure, such as a full disk, it only counts: there is
-// no hole in what can be read.
+// no hole in what can be read. The oldest output makes room then for the database, which has
+// the same disk and must take down how the job ends.
 func (p *spool) write(b []byte) {
+	if p.failed {
+		p.lost.Add(int64(len(b)))
+		return
+	}
 	for len(b) > 0 && !p.failed {
 		if p.room == 0 && !p.roll() {
 			break
@@ -215,6 +223,17 @@ func (p *spool) write(b []byte) {
 		p.failed = err != nil
 	}
 	p.lost.Add(int64(len(b)))
+	for n := 0; p.failed && n < givenBack && len(p.segments) > 2; n++ {
+		p.drop()
+	}
+}
+
+// drop removes the oldest output behind the head.
+func (p *spool) drop() {
+	oldest := p.segments[1]
+	_ = p.s.root.Remove(segmentName(p.id, p.of, oldest.start)) // what is left goes with the job
+	p.kept -= oldest.size
+	p.segments = slices.Delete(p.segments, 1, 2)
 }
 
 // roll begins the next segment and drops the oldest ones that there is no room for any more.
@@ -232,10 +251,7 @@ func (p *spool) roll() bool {
 		}
 	}
 	for p.kept+p.room > p.most && len(p.segments) > 2 {
-		oldest := p.segments[1]
-		_ = p.s.root.Remove(segmentName(p.id, p.of, oldest.start)) // it is gone, or Tidy finds it
-		p.kept -= oldest.size
-		p.segments = slices.Delete(p.segments, 1, 2)
+		p.drop()
 		p.slow()
 	}
 	start := p.size.Load()

@@ -24,23 +24,29 @@ func (s *Service) reconcile(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, id := range names {
-		var status Status
-		var there bool
-		err := s.State.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) (err error) {
-			there, err = c.Row(ctx, "SELECT status FROM jobs WHERE id = ?", []any{id}, &status)
+	if len(names) == 0 {
+		return nil
+	}
+	status := map[string]Status{}
+	if err := s.State.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+		return c.Each(ctx, "SELECT id, status FROM jobs", nil, func(row func(...any) error) error {
+			var id string
+			var st Status
+			err := row(&id, &st)
+			status[id] = st
 			return err
 		})
-		switch {
-		case err != nil:
-			return err
-		case !there:
-			err = s.spools.remove(id)
-		case status != Running:
+	}); err != nil {
+		return err
+	}
+	for _, id := range names {
+		switch st, known := status[id]; {
+		case !known:
+			if err := s.spools.remove(id); err != nil {
+				return fmt.Errorf("remove what a job left: %w", err)
+			}
+		case st != Running:
 			s.spools.removeScript(id)
-		}
-		if err != nil {
-			return fmt.Errorf("remove what a job left: %w", err)
 		}
 	}
 	return nil

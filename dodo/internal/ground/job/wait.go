@@ -74,8 +74,14 @@ type stateOut struct {
 	Next            string            `json:"next,omitempty" doc:"The call that goes on from here."`
 }
 
-// answerRoom is what a job's output may take in an answer that nobody asked to be large.
-const answerRoom = contract.UsualAnswer - 1500
+// besideOutput is what else such an answer has, in characters of JSON.
+const besideOutput = 1500
+
+// usual is how large an answer is at most that nobody asked to be large.
+func (s *Service) usual() int { return min(contract.UsualAnswer, s.Limits.Room()) }
+
+// outputRoom is what a job's output may take in one.
+func (s *Service) outputRoom() int { return s.usual() - besideOutput }
 
 // state shows a job and the ends of its output in so many characters of JSON.
 func (s *Service) state(r *record, room int) (stateOut, error) {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/internal/fault"
@@ -26,15 +27,11 @@ func startPlain(s Spec) (*Process, error) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	p := &Process{Isolation: None}
 	if s.Terminal != nil {
-		master, slave, err := pty.Open()
+		master, slave, err := openTerminal(*s.Terminal)
 		if err != nil {
 			return nil, fault.Wrap(contract.NotSupported, err, "a terminal cannot be had here")
 		}
 		defer slave.Close()
-		if err := pty.Setsize(master, &pty.Winsize{Cols: s.Terminal.Columns, Rows: s.Terminal.Rows}); err != nil {
-			master.Close()
-			return nil, fault.Wrap(contract.NotSupported, err, "a terminal cannot be had here")
-		}
 		c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
 		c.SysProcAttr.Setctty = true
 		p.Terminal = master
@@ -66,6 +63,29 @@ func startPlain(s Spec) (*Process, error) {
 	}()
 	p.p = w
 	return p, nil
+}
+
+// openTerminal opens both ends of a terminal. Reading the caller's end can be interrupted.
+func openTerminal(size Size) (master, slave *os.File, err error) {
+	m, slave, err := pty.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer m.Close()
+	err = pty.Setsize(m, &pty.Winsize{Cols: size.Columns, Rows: size.Rows})
+	var fd int
+	if err == nil {
+		// The library's file is in blocking mode, for good.
+		fd, err = unix.FcntlInt(m.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	}
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		slave.Close()
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fd), "terminal"), slave, nil
 }
 
 func (w *plain) pid() int { return w.cmd.Process.Pid }

@@ -25,9 +25,9 @@ func Screen(b []byte, last bool) (s string, used int) {
 	var out strings.Builder
 	out.Grow(len(b))
 	var line screenLine
-	for used < len(b) {
+	for fresh := true; used < len(b); {
 		rest := b[used:]
-		if line.fresh() {
+		if fresh { // looked at once a line, or time would grow with the square
 			// Most lines say nothing to a terminal.
 			if end := bytes.IndexByte(rest, '\n'); end >= 0 && isPlainLine(rest[:end]) {
 				out.Write(rest[:end+1])
@@ -35,7 +35,7 @@ func Screen(b []byte, last bool) (s string, used int) {
 				continue
 			}
 		}
-		if rest[0] == '\n' {
+		if fresh = rest[0] == '\n'; fresh {
 			line.flush(&out)
 			out.WriteByte('\n')
 			used++
@@ -73,8 +73,6 @@ type screenLine struct {
 	cells []rune
 	at    int
 }
-
-func (l *screenLine) fresh() bool { return len(l.cells) == 0 && l.at == 0 }
 
 // flush writes the line and begins the next one.
 func (l *screenLine) flush(out *strings.Builder) {

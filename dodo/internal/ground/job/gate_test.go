@@ -1,0 +1,154 @@
+package job_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/gate"
+)
+
+// A door is a gate over a world, and the authority it asks.
+type door struct {
+	*world
+	*gate.Gate
+	turns gate.Turns
+	trust contract.Trust
+}
+
+func (d *door) Principal(context.Context, string) (contract.Principal, error) { return client, nil }
+
+func (d *door) Standing(context.Context, contract.Principal, string) (gate.Standing, error) {
+	return gate.Standing{Scopes: contract.NewScopes(contract.AllScopes...), Trust: d.trust}, nil
+}
+
+func (d *door) Lease(context.Context, contract.Principal, string) (gate.Workspace, func(), error) {
+	return gate.Workspace{ID: "ws_1", Epoch: "boot_1", Turns: &d.turns, Lookup: func(name string) (contract.Op, bool) {
+		for _, o := range d.ops {
+			if o.Name == name {
+				return o, true
+			}
+		}
+		return contract.Op{}, false
+	}}, func() {}, nil
+}
+
+func newDoor(w *world) *door {
+	d := &door{world: w, trust: contract.TrustTrusted}
+	d.Gate = gate.New(gate.Config{Authority: d, Workspaces: d, State: w.state, Limits: func() contract.Limits { return w.lim }})
+	return d
+}
+
+func (d *door) run(name string, args any) *contract.Reply {
+	d.t.Helper()
+	raw, err := json.Marshal(args)
+	must(d.t, err)
+	id, epoch := "ws_1", "boot_1"
+	return d.Run(context.Background(), gate.Request{Op: name, Context: gate.Context{WorkspaceID: &id, WorkspaceEpoch: &epoch}, Args: raw})
+}
+
+// runs counts how often a command was run that notes it.
+func (w *world) runs() int {
+	b, _ := os.ReadFile(filepath.Join(w.root, "runs"))
+	return strings.Count(string(b), "x")
+}
+
+// TestKeyRunsOnce: the same call with the same key is run once and answered again.
+func TestKeyRunsOnce(t *testing.T) {
+	w := newWorld(t)
+	d := newDoor(w)
+	w.write("recipe.sh", "#!/bin/sh\necho x >> runs\n", 0o755)
+	for i, c := range []struct {
+		op   string
+		args obj
+	}{
+		{"run_command", obj{"command": "echo x >> runs; echo out; exit 2", "idempotencyKey": "the key 1"}},
+		{"exec_command", obj{"program": "./recipe.sh", "idempotencyKey": "the key 1"}},
+	} {
+		var first, again data
+		for _, into := range []*data{&first, &again} {
+			r := d.run(c.op, c.args)
+			if !r.OK {
+				t.Fatalf("%s: %+v", c.op, r.Error)
+			}
+			*into = decode(t, *r.Data)
+			w.ended(into.str("jobId"))
+		}
+		if first["replayed"] != false || again["replayed"] != true || first.str("jobId") != again.str("jobId") || first.str("stdout") != again.str("stdout") || w.runs() != i+1 {
+			t.Errorf("%s: %v, %v, run %d times", c.op, first, again, w.runs())
+		}
+		c.args["cwd"] = "."
+		c.args["timeoutMs"] = 5000
+		if r := d.run(c.op, c.args); r.OK || r.Error.Code != contract.IdempotencyConflict {
+			t.Errorf("%s: %+v", c.op, r.Error)
+		}
+	}
+}
+
+// TestKeyOfADeadProcess: of a call whose process died before it answered, the rows tell
+// whether its command was started.
+func TestKeyOfADeadProcess(t *testing.T) {
+	w := newWorld(t)
+	// Its state is that of another process: the reservation and the job stay as they were.
+	c, _, _, keyed := w.another()
+	must(t, c.Process.Kill())
+	_ = c.Wait()
+	for _, o := range w.ops {
+		if o.Name != "exec_command" {
+			continue
+		}
+		for key, want := range map[string]string{"12345678": keyed, "87654321": ""} {
+			b, err := o.Bind(json.RawMessage(`{"program":"sh","args":["-c","echo $$ > pid2; exec sleep 600"],"idempotencyKey":"` + key + `"}`))
+			must(t, err)
+			out, err := b.Outcome(context.Background(), contract.Call{Principal: client})
+			must(t, err)
+			got := ""
+			if out.Done != nil {
+				got = decode(t, *out.Done).str("jobId")
+			}
+			if !out.Known || got != want {
+				t.Errorf("%s: %+v, want job %q", key, out, want)
+			}
+		}
+	}
+	w.killLeft()
+}
+
+// TestApprovalShowsTheCommand: before the owner has answered nothing runs, and what is asked
+// is what will run.
+func TestApprovalShowsTheCommand(t *testing.T) {
+	w := newWorld(t)
+	d := newDoor(w)
+	d.trust = contract.TrustEdit
+	args := obj{"command": "echo x >> runs \u202e", "cwd": "."}
+	r := d.run("run_command", args)
+	if r.OK || r.Error.Code != contract.ApprovalRequired || w.runs() != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if strings.Contains(r.Error.Detail["summary"].(string), "echo") {
+		t.Error("the caller's text is in the summary")
+	}
+	ctx := context.Background()
+	list, err := w.state.PendingApprovals(ctx)
+	must(t, err)
+	if len(list) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	asked, err := w.state.Asked(ctx, list[0].ID)
+	must(t, err)
+	if !strings.Contains(string(asked.Detail), `echo x >> runs \\u{202e}`) {
+		t.Errorf("%s", asked.Detail)
+	}
+	_, err = w.state.Decide(ctx, "ws_1", list[0].ID, true)
+	must(t, err)
+	if r := d.run("run_command", args); !r.OK || w.runs() != 1 {
+		t.Errorf("%+v", r.Error)
+	}
+	if r := d.run("run_command", args); r.OK || w.runs() != 1 {
+		t.Error("an answer was used twice")
+	}
+}

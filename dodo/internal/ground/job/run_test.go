@@ -1,0 +1,461 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/sandbox"
+	"localmcp/internal/fault"
+)
+
+func TestRunCommand(t *testing.T) {
+	w := newWorld(t)
+	must(t, os.Mkdir(filepath.Join(w.root, "sub"), 0o755))
+	d := w.call("run_command", obj{"command": "pwd; echo bad >&2; exit 3", "cwd": "sub"})
+	if d.str("stdout") != filepath.Join(w.root, "sub")+"\n" || d.str("stderr") != "bad\n" || d.num("exitCode") != 3 || d.str("status") != "exited" ||
+		d["signal"] != nil || d["stdoutTruncated"] != false || d.num("stderrBytes") != 4 || d["replayed"] != false {
+		t.Errorf("%v", d)
+	}
+	if want := testMode != sandbox.Off; d["sandboxed"] != want || d.str("isolation") == "" {
+		t.Errorf("sandboxed %v, isolation %v", d["sandboxed"], d["isolation"])
+	}
+	s := w.call("job_status", obj{"jobId": d["jobId"]})
+	if s.str("program") != "/bin/sh" || s.str("kind") != "exec" || s.str("cwd") != "sub" || s["startedAt"] == nil || s["endedAt"] == nil || s.num("timeoutMs") != 600000 {
+		t.Errorf("%v", s)
+	}
+	if d := w.sh("kill -9 $$"); d.str("signal") != "SIGKILL" || d["exitCode"] != nil {
+		t.Errorf("%v", d)
+	}
+}
+
+// TestStdinIsAtItsEnd: what waits for input does not wait (user-pain 88, 90; case 41).
+func TestStdinIsAtItsEnd(t *testing.T) {
+	w := newWorld(t)
+	if d := w.sh("cat; read x; echo \"got <$x> $?\"; test -t 0 || echo no terminal"); d.str("stdout") != "got <> 1\nno terminal\n" && d.str("stdout") != "got <> 0\nno terminal\n" {
+		t.Errorf("%v", d)
+	}
+	_, err := w.try("job_input", obj{"jobId": w.background("sleep 5"), "data": "x"})
+	refused(t, err, contract.Conflict)
+}
+
+// TestEnvironment: commands get what is on the list and nothing of the server.
+func TestEnvironment(t *testing.T) {
+	w := newWorld(t)
+	w.env = []string{"HOME=/somewhere", "LANG=de_DE.UTF-8", "API_KEY=secret", "DODO_TOKEN=secret", "LD_PRELOAD=/evil.so", "ALLOWED=yes", "NODE_OPTIONS=x", "PATH=/evil", "TERM=xterm", "broken"}
+	w.allow = []string{"ALLOWED", "DODO_TOKEN", "LD_PRELOAD"}
+	w.reopen()
+	out := w.sh("env").str("stdout")
+	for _, want := range []string{"LANG=de_DE.UTF-8\n", "ALLOWED=yes\n", "TERM=dumb\n", "GIT_TERMINAL_PROMPT=0\n", "PATH=" + w.place.Path() + "\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in %s", want, out)
+		}
+	}
+	for _, not := range []string{"secret", "evil", "NODE_OPTIONS"} {
+		if strings.Contains(out, not) {
+			t.Errorf("%q is in %s", not, out)
+		}
+	}
+}
+
+// TestRefusals: what cannot be run is refused before anything is started.
+func TestRefusals(t *testing.T) {
+	w := newWorld(t)
+	w.lim.JobWallTimeoutMaxMs = 60000
+	w.reopen()
+	w.write("plain.txt", "text", 0o644)
+	w.write(".env", "KEY=1", 0o644)
+	w.write("broken", "#!/no/such/interpreter\n", 0o755)
+	must(t, os.Symlink("/tmp", filepath.Join(w.root, "link")))
+	big := strings.Repeat("x", 64<<10)
+	for name, c := range map[string]struct {
+		op   string
+		args obj
+		code fault.Code
+	}{
+		"NUL in the text":       {"run_command", obj{"command": "echo a\x00b"}, contract.InvalidInput},
+		"no directory":          {"run_command", obj{"command": "true", "cwd": "missing"}, contract.NotFound},
+		"a file as directory":   {"run_command", obj{"command": "true", "cwd": "plain.txt"}, contract.PathDenied},
+		"a link as directory":   {"run_command", obj{"command": "true", "cwd": "link"}, contract.PathDenied},
+		"outside":               {"run_command", obj{"command": "true", "cwd": "../.."}, contract.PathDenied},
+		"git's directory":       {"run_command", obj{"command": "true", "cwd": ".git"}, contract.PathDenied},
+		"too large":             {"run_command", obj{"command": strings.Repeat("x", 1<<20+1)}, contract.ResourceLimit},
+		"too long":              {"run_command", obj{"command": "true", "timeoutMs": 60001}, contract.InvalidInput},
+		"no program":            {"exec_command", obj{"program": "no-such-program-here", "idempotencyKey": "12345678"}, contract.NotFound},
+		"NUL in an argument":    {"exec_command", obj{"program": "echo", "args": []string{"a\x00b"}, "idempotencyKey": "12345678"}, contract.InvalidInput},
+		"NUL in the program":    {"exec_command", obj{"program": "ec\x00ho", "idempotencyKey": "12345678"}, contract.InvalidInput},
+		"a long argument":       {"exec_command", obj{"program": "echo", "args": []string{strings.Repeat("ü", 40<<10)}, "idempotencyKey": "12345678"}, contract.ResourceLimit},
+		"long arguments":        {"exec_command", obj{"program": "echo", "args": []string{big, big, big}, "idempotencyKey": "12345678"}, contract.ResourceLimit},
+		"an absolute program":   {"exec_command", obj{"program": "/bin/echo", "idempotencyKey": "12345678"}, contract.PathDenied},
+		"a program outside":     {"exec_command", obj{"program": "../echo", "idempotencyKey": "12345678"}, contract.PathDenied},
+		"no permission":         {"exec_command", obj{"program": "./plain.txt", "idempotencyKey": "12345678"}, contract.PathDenied},
+		"a secret program":      {"exec_command", obj{"program": "./.env", "idempotencyKey": "12345678"}, contract.SecretPathDenied},
+		"no interpreter":        {"exec_command", obj{"program": "./broken", "idempotencyKey": "12345678"}, contract.NotFound},
+		"one of several is bad": {"run_commands", obj{"commands": []obj{{"command": "touch started"}, {"command": "a\x00"}}}, contract.InvalidInput},
+		"no such job":           {"job_status", obj{"jobId": "job_0000000000"}, contract.JobNotFound},
+		"no task":               {"run_task", obj{"taskId": "npm:x", "recipeDigest": "sha256:x", "idempotencyKey": "12345678"}, contract.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.try(c.op, c.args)
+			refused(t, err, c.code)
+		})
+	}
+	if _, err := os.Stat(filepath.Join(w.root, "started")); err == nil {
+		t.Error("one of several was started")
+	}
+	list := w.call("list_jobs", obj{})["jobs"].([]any)
+	if len(list) != 1 || data(list[0].(map[string]any)).str("status") != "failed_to_start" {
+		t.Errorf("%v", list)
+	}
+}
+
+// TestLessSandboxIsRefused: a caller asks for more walls, never for fewer.
+func TestLessSandboxIsRefused(t *testing.T) {
+	w := newWorld(t)
+	for _, mode := range []sandbox.Mode{sandbox.Require, sandbox.Prefer} {
+		w.mode = mode
+		_, err := w.try("run_command", obj{"command": "true", "sandbox": false})
+		refused(t, err, contract.Forbidden)
+	}
+	w.mode = sandbox.Off
+	if d := w.call("run_command", obj{"command": "echo x", "sandbox": false}); d.str("isolation") != "none" || d["sandboxed"] != false {
+		t.Errorf("%v", d)
+	}
+	// What is asked for is had or the command does not run.
+	for _, more := range []obj{{"sandbox": true}, {"network": false}} {
+		more["command"] = "echo x"
+		d, err := w.try("run_command", more)
+		if err != nil {
+			if !errors.Is(err, contract.NotSupported) {
+				t.Error(err)
+			}
+		} else if d["sandboxed"] != true {
+			t.Errorf("%v: %v", more, d)
+		}
+	}
+}
+
+// TestEarlyReturn: a call comes back while its command runs, and says how to go on; the job
+// goes on without its caller (user-pain 87).
+func TestEarlyReturn(t *testing.T) {
+	w := newWorld(t)
+	begun := time.Now()
+	d := w.call("run_command", obj{"command": "echo begun; sleep 3; echo ended", "waitMs": 1000})
+	if took := time.Since(begun); took > 2500*time.Millisecond || d.str("status") != "running" || d.str("stdout") != "begun\n" || !strings.Contains(d.str("next"), "job_wait") {
+		t.Errorf("%v after %v", d, took)
+	}
+	if d := w.ended(d.str("jobId")); d.str("stdout") != "begun\nended\n" || d.num("exitCode") != 0 {
+		t.Errorf("%v", d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	begun = time.Now()
+	r, err := w.do(ctx, client, "run_command", obj{"command": "sleep 2; echo on"})
+	must(t, err)
+	d = decode(t, r.Data)
+	if d.str("status") != "running" || time.Since(begun) > 1500*time.Millisecond {
+		t.Errorf("%v after %v", d, time.Since(begun))
+	}
+	if d := w.ended(d.str("jobId")); d.str("stdout") != "on\n" {
+		t.Errorf("%v", d)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 6 seconds")
+	}
+	w := newWorld(t)
+	w.sh("sleep 6")
+	if w.reports.Load() != 1 {
+		t.Errorf("%d reports", w.reports.Load())
+	}
+}
+
+// TestTimeout: what takes too long is ended, with what it started and what ignores that.
+func TestTimeout(t *testing.T) {
+	w := newWorld(t)
+	d := w.call("run_command", obj{"command": "sleep 60 & echo $! > pid; wait", "timeoutMs": 1000})
+	if d.str("status") != "timed_out" || d.str("signal") == "" {
+		t.Errorf("%v", d)
+	}
+	w.gone()
+}
+
+// gone waits until no process is left that works in the workspace. Numbers that commands see
+// of themselves are not those of this machine.
+func (w *world) gone() {
+	w.t.Helper()
+	w.soon("the end of all processes", func() bool {
+		links, err := filepath.Glob("/proc/[0-9]*/cwd")
+		must(w.t, err)
+		for _, l := range links {
+			if at, err := os.Readlink(l); err == nil && at == w.root {
+				if b, err := os.ReadFile(filepath.Dir(l) + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// TestCancel: a job that does not want to end is killed after 5 seconds.
+func TestCancel(t *testing.T) {
+	w := newWorld(t)
+	id := w.background("trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 1; done' & while :; do sleep 1; done")
+	w.soon("its start", func() bool { b, _ := os.ReadFile(filepath.Join(w.root, "pid")); return len(b) > 0 })
+	begun := time.Now()
+	if d := w.call("job_cancel", obj{"jobId": id}); d.str("status") != "canceling" {
+		t.Errorf("%v", d)
+	}
+	if d := w.call("job_cancel", obj{"jobId": id}); d.str("status") != "canceling" {
+		t.Errorf("%v", d)
+	}
+	d := w.ended(id)
+	if took := time.Since(begun); d.str("status") != "canceled" || d.str("signal") != "SIGKILL" || took < 4*time.Second || took > 9*time.Second {
+		t.Errorf("%v after %v", d, took)
+	}
+	w.gone()
+	if d := w.call("job_cancel", obj{"jobId": id}); d.str("status") != "canceled" {
+		t.Errorf("%v", d)
+	}
+	_, err := w.try("job_input", obj{"jobId": id, "data": "x"})
+	refused(t, err, contract.JobNotRunning)
+}
+
+// TestOutputHeldOpen: a child that outlives its parent holds the output open; the answer does
+// not wait for it (user-pain 91; case 43).
+func TestOutputHeldOpen(t *testing.T) {
+	w := newWorld(t)
+	begun := time.Now()
+	d := w.sh("setsid sleep 20 & sleep 0.3; echo parent")
+	if took := time.Since(begun); d.str("stdout") != "parent\n" || d.str("status") != "exited" || took > 8*time.Second {
+		t.Errorf("%v after %v", d, took)
+	}
+	if testMode == sandbox.Off {
+		notes := fmt.Sprint(w.call("job_status", obj{"jobId": d["jobId"]})["notes"])
+		if !strings.Contains(notes, "holds its output open") {
+			t.Error(notes)
+		}
+	}
+}
+
+func TestInput(t *testing.T) {
+	w := newWorld(t)
+	id := w.background("read a; echo \"<$a>\"; cat", obj{"stdin": true})
+	if d := w.call("job_input", obj{"jobId": id, "data": "one\n"}); d.num("bytesWritten") != 4 || d["stdinOpen"] != true {
+		t.Errorf("%v", d)
+	}
+	if d := w.call("job_input", obj{"jobId": id, "data": "zwei ü\n", "closeStdin": true}); d.num("bytesWritten") != 8 || d["stdinOpen"] != false {
+		t.Errorf("%v", d)
+	}
+	if d := w.ended(id); d.str("stdout") != "<one>\nzwei ü\n" {
+		t.Errorf("%v", d)
+	}
+	// One that does not read holds nobody up, nor does one that closed its input.
+	id = w.background("sleep 30", obj{"stdin": true})
+	begun := time.Now()
+	n := 0
+	for range 3 {
+		n += w.call("job_input", obj{"jobId": id, "data": strings.Repeat("x", 60<<10)}).num("bytesWritten")
+	}
+	if took := time.Since(begun); n >= 180<<10 || took > 10*time.Second {
+		t.Errorf("%d bytes in %v", n, took)
+	}
+	w.call("job_cancel", obj{"jobId": id})
+	id = w.background("exec <&-; echo closed; sleep 30", obj{"stdin": true})
+	w.soon("closing", func() bool { return w.all2(id) == "closed\n" })
+	if d := w.call("job_input", obj{"jobId": id, "data": "x"}); d.num("bytesWritten") != 0 || d["stdinOpen"] != false {
+		t.Errorf("%v", d)
+	}
+	w.call("job_cancel", obj{"jobId": id})
+}
+
+// all2 is the output so far.
+func (w *world) all2(id string) string {
+	return w.call("job_output", obj{"jobId": id}).str("content")
+}
+
+func TestTerminal(t *testing.T) {
+	w := newWorld(t)
+	d := w.call("run_command", obj{"command": "test -t 0 && test -t 1 && test -t 2 && echo terminal; stty size; echo $TERM; printf 'a\\rb\\n'", "terminal": true})
+	if d.str("stdout") != "terminal\n40 120\nxterm-256color\nb\n" || d.num("exitCode") != 0 {
+		t.Errorf("%v", d)
+	}
+	id := w.background("cat; echo end", obj{"terminal": true})
+	w.call("job_input", obj{"jobId": id, "data": "typed\n"})
+	w.call("job_input", obj{"jobId": id, "data": "", "closeStdin": true})
+	if d := w.ended(id); d.str("stdout") != "typed\ntyped\nend\n" && d.str("stdout") != "typed\n^D\b\btyped\nend\n" {
+		t.Errorf("%q", d.str("stdout"))
+	}
+	// What outlives the job does not keep its terminal's reader.
+	begun := time.Now()
+	w.call("run_command", obj{"command": "trap '' HUP; setsid sleep 20 & sleep 0.2; echo out", "terminal": true})
+	if took := time.Since(begun); took > 8*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// TestScript: a text above 16 KiB runs from a private file, which is gone afterwards (ADR 023).
+func TestScript(t *testing.T) {
+	w := newWorld(t)
+	w.lim.CommandBytes = 8 << 20
+	w.reopen()
+	pad := func(n int) string { return "#" + strings.Repeat("x", n) + "\n" }
+	for _, n := range []int{16<<10 - 100, 17 << 10, 8<<20 - 100} {
+		d := w.sh(pad(n) + "echo $#; stat -c %a \"$0\" 2>/dev/null; cat | wc -c\n")
+		want := "0\n600\n0\n"
+		if n < 16<<10 {
+			want = "0\n755\n0\n"
+		}
+		if got := d.str("stdout"); got != want && n > 16<<10 || !strings.HasSuffix(got, "0\n") {
+			t.Errorf("%d bytes: %v", n, d)
+		}
+		w.noScripts()
+	}
+	id := w.background(pad(20<<10) + "sleep 60")
+	w.call("job_cancel", obj{"jobId": id})
+	w.ended(id)
+	w.noScripts()
+	_, err := w.try("run_command", obj{"command": pad(20<<10) + "true", "cwd": "gone"})
+	refused(t, err, contract.NotFound)
+	w.noScripts()
+}
+
+// noScripts holds that nothing to be run is left.
+func (w *world) noScripts() {
+	w.t.Helper()
+	left, err := filepath.Glob(filepath.Join(w.dir, "jobs", "*", "script"))
+	must(w.t, err)
+	if len(left) > 0 {
+		w.t.Errorf("%v are left", left)
+	}
+}
+
+func TestBatch(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.try("run_commands", obj{"commands": many(5, "touch started")})
+	refused(t, err, contract.ResourceLimit)
+	if _, err := os.Stat(filepath.Join(w.root, "started")); err == nil {
+		t.Error("some of too many were started")
+	}
+	w.lim.JobsConcurrentMax = 8
+	w.reopen()
+	begun := time.Now()
+	d := w.call("run_commands", obj{"commands": many(8, "sleep 1; seq 1 2000")})
+	if took := time.Since(begun); took > 6*time.Second || d["allExited"] != true || d["allSucceeded"] != true {
+		t.Errorf("%v after %v", d, took)
+	}
+	list := d["results"].([]any)
+	for i, r := range list {
+		one := data(r.(map[string]any))
+		if one.str("name") != fmt.Sprintf("cmd%d", i+1) || one["stdoutTruncated"] != true || !strings.HasPrefix(one.str("stdout"), "1\n") || !strings.HasSuffix(one.str("stdoutTail"), "\n2000\n") {
+			t.Errorf("%v", one)
+		}
+	}
+	if n := len(encode(t, d)); n > contract.UsualAnswer*5/4 {
+		t.Errorf("the answer has %d characters", n)
+	}
+	d = w.call("run_commands", obj{"commands": []obj{{"name": "bad", "command": "exit 1"}, {"command": "true"}}})
+	if d["allExited"] != true || d["allSucceeded"] != false {
+		t.Errorf("%v", d)
+	}
+}
+
+func many(n int, command string) (list []obj) {
+	for range n {
+		list = append(list, obj{"command": command})
+	}
+	return list
+}
+
+func TestSlots(t *testing.T) {
+	w := newWorld(t)
+	var ids []string
+	for range w.lim.JobsConcurrentMax {
+		ids = append(ids, w.background("sleep 60"))
+	}
+	_, err := w.try("run_command", obj{"command": "true"})
+	if f := refused(t, err, contract.ResourceLimit); !f.Retryable {
+		t.Error("it cannot be tried again")
+	}
+	w.call("job_cancel", obj{"jobId": ids[0]})
+	w.ended(ids[0])
+	if d := w.sh("echo free"); d.str("stdout") != "free\n" {
+		t.Errorf("%v", d)
+	}
+	for _, id := range ids[1:] {
+		w.call("job_cancel", obj{"jobId": id})
+	}
+}
+
+// TestPrincipals: a client sees its own jobs, the owner all of them.
+func TestPrincipals(t *testing.T) {
+	w := newWorld(t)
+	id := w.background("sleep 30; echo x", obj{"stdin": true})
+	for name, args := range map[string]obj{
+		"job_status": {}, "job_output": {}, "job_wait": {"waitMs": 1000}, "job_cancel": {}, "job_input": {"data": "x"},
+	} {
+		args["jobId"] = id
+		_, _, err := w.callAs(another, name, args)
+		refused(t, err, contract.Forbidden)
+	}
+	count := func(who contract.Principal) int {
+		d, _, err := w.callAs(who, "list_jobs", obj{})
+		must(t, err)
+		return len(d["jobs"].([]any))
+	}
+	if a, b, c := count(client), count(another), count(owner); a != 1 || b != 0 || c != 1 {
+		t.Errorf("client %d, another %d, owner %d", a, b, c)
+	}
+	list, err := w.svc.List(context.Background(), 10)
+	must(t, err)
+	if len(list) != 1 || list[0].ID != id || list[0].Principal != client.GrantID || !list[0].Here {
+		t.Errorf("%+v", list)
+	}
+	if status, err := w.svc.Cancel(context.Background(), id); err != nil || status != "canceling" {
+		t.Errorf("%s, %v", status, err)
+	}
+	w.ended(id)
+}
+
+// TestShutdown: no more jobs are started, those that run end, and who waits is answered.
+func TestShutdown(t *testing.T) {
+	w := newWorld(t)
+	soft := w.background("sleep 60")
+	hard := w.background("trap '' TERM; while :; do sleep 1; done")
+	answered := make(chan data, 1)
+	go func() {
+		r, err := w.do(context.Background(), client, "job_wait", obj{"jobId": hard})
+		if err == nil {
+			answered <- decode(t, r.Data)
+		}
+	}()
+	time.Sleep(300 * time.Millisecond)
+	begun := time.Now()
+	must(t, w.svc.Stop(context.Background()))
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+	_, err := w.try("run_command", obj{"command": "true"})
+	refused(t, err, contract.Conflict)
+	if d := <-answered; d.str("status") != "canceled" {
+		t.Errorf("%v", d)
+	}
+	for _, id := range []string{soft, hard} {
+		if d := w.call("job_status", obj{"jobId": id}); d.str("status") != "canceled" {
+			t.Errorf("%v", d)
+		}
+	}
+	w.reopen()
+	if d := w.call("job_status", obj{"jobId": soft}); d.str("status") != "canceled" || !strings.Contains(fmt.Sprint(d["notes"]), "shut down") {
+		t.Errorf("%v", d)
+	}
+}
