@@ -206,6 +206,25 @@ func (w *world) gone() {
 	})
 }
 
+// TestCancelAsksFirst: what ends when it is asked to is not killed, and its own way of ending runs.
+func TestCancelAsksFirst(t *testing.T) {
+	w := newWorld(t)
+	id := w.background("trap 'echo tidied > tidy; exit 7' TERM; touch up; while :; do sleep 0.05; done")
+	w.soon("its start", func() bool { _, err := os.Stat(filepath.Join(w.root, "up")); return err == nil })
+	w.call("job_cancel", obj{"jobId": id})
+	if d := w.ended(id); d.str("status") != "canceled" || d["exitCode"] != 7.0 {
+		t.Errorf("%v", d)
+	}
+	if _, err := os.Stat(filepath.Join(w.root, "tidy")); err != nil {
+		t.Error(err)
+	}
+	id = w.background("sleep 600")
+	w.call("job_cancel", obj{"jobId": id})
+	if d := w.ended(id); d.str("signal") != "SIGTERM" {
+		t.Errorf("%v", d)
+	}
+}
+
 // TestCancel: a job that does not want to end is killed after 5 seconds.
 func TestCancel(t *testing.T) {
 	w := newWorld(t)
