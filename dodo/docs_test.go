@@ -1,12 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -199,3 +206,63 @@ func TestToolRules(t *testing.T) {
 		}
 	}
 }
+
+// caseLine is how a test says which attack it tries: Case 12: the attack: what happens.
+var caseLine = regexp.MustCompile(`^Case (\d+): (.+?): (.+)$`)
+
+// TestDocsSecurity makes the table of attacks from the tests that try them.
+func TestDocsSecurity(t *testing.T) {
+	type attack struct {
+		number            int
+		what, result, by string
+	}
+	var list []attack
+	err := filepath.WalkDir("internal", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Doc == nil {
+				continue
+			}
+			for line := range strings.Lines(f.Doc.Text()) {
+				m := caseLine.FindStringSubmatch(strings.TrimSpace(line))
+				if m == nil {
+					continue
+				}
+				number, err := strconv.Atoi(m[1])
+				if err != nil {
+					return err
+				}
+				list = append(list, attack{number, m[2], m[3], strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "internal/") + " " + f.Name.Name})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(list, func(a, b attack) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.by, b.by)) })
+	var table strings.Builder
+	table.WriteString("| Case | Attack | Result | Test |\n| --- | --- | --- | --- |\n")
+	for _, a := range list {
+		fmt.Fprintf(&table, "| %d | %s | %s | `%s` |\n", a.number, cell(a.what), cell(a.result), a.by)
+	}
+	text, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- cases -->\n", "<!-- end of cases -->\n"
+	head, _, ok := strings.Cut(string(text), begin)
+	if !ok || !strings.HasSuffix(string(text), end) {
+		t.Fatal("docs/security.md has no place for the table")
+	}
+	testenv.Golden(t, "../docs/security.md", []byte(head+begin+table.String()+end))
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -65,6 +65,7 @@ func everyWay(t *testing.T, tr *Tree, p Path, codes ...fault.Code) {
 	}
 }
 
+// Case 1: file tools are given ../x, /etc/passwd, a/../../x: refused, and nothing is opened.
 func TestCase1PathsThatLeave(t *testing.T) {
 	for _, s := range []string{
 		"../x", "/etc/passwd", "a/../../x", "a/..", "..", "", "~", "~root/x", `a\b`, "C:/x", "c:", "a\x00b",
@@ -85,6 +86,9 @@ func TestCase1PathsThatLeave(t *testing.T) {
 	}
 }
 
+// Case 2: file tools follow an absolute link of the workspace: refused.
+// Case 3: file tools follow a relative link that leaves the root: refused.
+// Case 7: file tools follow magic links of /proc: refused.
 func TestCase2And3And7LinksAreNotFollowed(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	files(t, outside, map[string]string{"secret": "outside"})
@@ -112,6 +116,7 @@ func TestCase2And3And7LinksAreNotFollowed(t *testing.T) {
 	}
 }
 
+// Case 4: file tools follow a loop of links, or 41 of them: refused at once.
 func TestCase4LinkLoops(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
@@ -127,6 +132,10 @@ func TestCase4LinkLoops(t *testing.T) {
 	}
 }
 
+// Case 5: directories and links are swapped while files are opened: nothing outside is reached.
+// Case 6: the last part is swapped between writing and renaming: nothing outside is touched.
+// Case 11: files are moved across the root while links are swapped: refused.
+//
 // TestCase5And6And11SwapRace swaps names in the workspace for links that lead out, while
 // every primitive works on them: nothing outside is read, listed, changed or made.
 func TestCase5And6And11SwapRace(t *testing.T) {
@@ -266,6 +275,7 @@ func names(t testing.TB, dir string) []string {
 	return list
 }
 
+// Case 10: a file of the workspace is a hard link to one outside: a write replaces it, the one outside stays as it is.
 func TestCase10HardLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	files(t, outside, map[string]string{"f": "outside"})
@@ -292,6 +302,8 @@ func TestCase10HardLinks(t *testing.T) {
 	}))
 }
 
+// Case 12: a FIFO is to be read: an error at once.
+// Case 16: a socket is to be read: an error at once.
 func TestCase12And16FIFOsAndSocketsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o666))
@@ -326,6 +338,7 @@ func TestCase12And16FIFOsAndSocketsAtOnce(t *testing.T) {
 	r.Close()
 }
 
+// Case 13: a device file in the workspace is to be read: refused by its type.
 func TestCase13Devices(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mknod(filepath.Join(dir, "zero"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))); err != nil {
@@ -338,6 +351,8 @@ func TestCase13Devices(t *testing.T) {
 	}
 }
 
+// Case 17: a sparse file of 1 TiB is read or searched: bounded time and memory.
+// Case 18: a file without an end is read: bounded.
 func TestCase17And18HugeAndEndlessFiles(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "huge"))
@@ -367,6 +382,8 @@ func TestCase17And18HugeAndEndlessFiles(t *testing.T) {
 	everyWay(t, tr, Path{"endless"}, contract.PathDenied)
 }
 
+// Case 18: a log grows while it is read: what is read is of one state.
+//
 // A log that grows while it is read is not read for ever, and what is read is of one state.
 func TestCase18GrowingFile(t *testing.T) {
 	dir := t.TempDir()
@@ -399,6 +416,7 @@ func TestCase18GrowingFile(t *testing.T) {
 	wg.Wait()
 }
 
+// Case 21: very many files in the workspace: listings are paged, walks have bounds.
 func TestCase21ManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	const n = 5000
@@ -426,6 +444,7 @@ func TestCase21ManyFiles(t *testing.T) {
 	}
 }
 
+// Case 22: names with line breaks, escape sequences, invalid UTF-8: visible in answers, refused when they are to be made.
 func TestCase22StrangeNames(t *testing.T) {
 	dir := t.TempDir()
 	long := strings.Repeat("n", 255)
@@ -463,6 +482,7 @@ func TestCase22StrangeNames(t *testing.T) {
 	}
 }
 
+// Case 27: the workspace is the home, the root, or holds the installation: refused, or asked for by the owner alone.
 func TestCase27Roots(t *testing.T) {
 	base := t.TempDir()
 	files(t, base, map[string]string{"home/project/": "", "file": "", "state/deep/": ""})
@@ -499,6 +519,7 @@ func TestCase27Roots(t *testing.T) {
 	}
 }
 
+// Case 28: the workspace's directory is replaced by a link after the start: every call says so, nothing is done.
 func TestCase28RootReplaced(t *testing.T) {
 	base, outside := t.TempDir(), t.TempDir()
 	files(t, base, map[string]string{"w/f": "inside"})
