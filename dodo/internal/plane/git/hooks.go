@@ -1,0 +1,53 @@
+package git
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/internal/fault"
+)
+
+// hookNames are the hooks that git runs around a commit, in their order.
+var hookNames = []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"}
+
+// hookDir is where the repository's hooks are.
+func (g *session) hookDir() string {
+	dir := g.config.get("core.hookspath")
+	switch {
+	case dir == "":
+		return filepath.Join(g.repo.common, "hooks")
+	case filepath.IsAbs(dir):
+		return dir
+	}
+	return filepath.Join(g.repo.top, dir)
+}
+
+// hooks are the names of those that are there.
+func (g *session) hooks() (list []string) {
+	dir := g.hookDir()
+	for _, name := range hookNames {
+		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// hook runs one hook in the sandbox, if it is there.
+func (g *session) hook(ctx context.Context, index, name string, args ...string) error {
+	c := call{
+		args: []string{"hook", "run", "--ignore-missing", name}, write: true, cut: true, hooks: g.hookDir(),
+		env: []string{"GIT_INDEX_FILE=" + index},
+	}
+	if len(args) > 0 {
+		c.args = append(append(c.args, "--"), args...)
+	}
+	out, err := g.runner.run(ctx, c)
+	if err != nil && out.code > 0 && fault.From(err).Code == contract.InternalError {
+		return fault.Wrap(contract.Conflict, err, "the repository's %s hook did not let the commit pass", name).
+			WithHint("detail.output is what it says; noVerify leaves out the hooks that can refuse").With("output", out.errors)
+	}
+	return err
+}
