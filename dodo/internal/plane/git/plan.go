@@ -201,11 +201,13 @@ func (g *session) identify(ctx context.Context, files []planned) error {
 		if !f.add {
 			continue
 		}
+		if f.Status == "D" || f.Status == "" {
+			files[i].ID = "0" // it goes
+			continue
+		}
 		full := filepath.Join(g.repo.top, filepath.FromSlash(f.name))
 		st, err := os.Lstat(full)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), err == nil && st.IsDir() && (f.Status == "D" || f.Status == ""):
-			files[i].ID = "0" // it goes
 		case err != nil:
 			return moved()
 		case st.Mode().IsRegular():

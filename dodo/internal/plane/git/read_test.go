@@ -46,8 +46,12 @@ func TestNeverOutsideTheSandbox(t *testing.T) {
 
 // shapes are repositories in many states.
 var shapes = map[string]func(w *world){
-	"clean":  func(*world) {},
-	"unborn": func(w *world) { os.RemoveAll(filepath.Join(w.root, ".git")); w.run("init", "-q"); w.run("add", "README") },
+	"clean": func(*world) {},
+	"unborn": func(w *world) {
+		os.RemoveAll(filepath.Join(w.root, ".git"))
+		w.run("init", "-q")
+		w.run("add", "README")
+	},
 	"unborn and nothing staged": func(w *world) {
 		os.RemoveAll(filepath.Join(w.root, ".git"))
 		w.run("init", "-q")
