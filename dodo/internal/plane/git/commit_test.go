@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -245,7 +244,6 @@ func TestCommitRefuses(t *testing.T) {
 			w.write("x.u", "odd")
 		}, args{"paths": []string{"x.u"}}, contract.Conflict},
 		"a filter": {func(w *world) {
-			w.run("config", "filter.lfs.clean", "git-lfs clean -- %f")
 			w.write(".gitattributes", "*.big filter=lfs\n")
 			w.write("x.big", "large\n")
 		}, args{"all": true}, contract.NotSupported},
@@ -439,32 +437,6 @@ func TestCommitFails(t *testing.T) {
 	}
 }
 
-// TestCommitAfterADeath: what a process left that died in the middle is taken over; what looks
-// like it and is held is not.
-func TestCommitAfterADeath(t *testing.T) {
-	w := repo(t)
-	w.write("new", "n\n")
-	const words = "dodo is making a commit\n"
-	w.write(".git/index.lock", words)
-	w.write(".git/dodo-candidate-0123456789abcdef", "half")
-	w.write(".git/dodo-recovery-0123456789abcdef", "keep")
-	held, err := os.Open(filepath.Join(w.root, ".git/index.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
-	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	w.refused(contract.Conflict, "git_commit", args{"message": "x", "all": true})
-	held.Close()
-	w.must("git_commit", args{"message": "x", "all": true})
-	w.sound()
-	if w.read(".git/dodo-recovery-0123456789abcdef") != "keep" {
-		t.Error("what is to be looked at was removed")
-	}
-}
-
 // TestCommitCancelled: a call that is given up leaves the repository usable.
 func TestCommitCancelled(t *testing.T) {
 	for _, wait := range []time.Duration{0, 5, 20, 40, 60, 80, 120} {
@@ -527,7 +499,7 @@ func TestHooks(t *testing.T) {
 	}
 	w := repo(t, on)
 	out := w.home.Path("out")
-	hook(w, "pre-commit", "echo pre $# >>'"+out+"'; echo made >made; git add made\n")
+	hook(w, "pre-commit", "echo pre $# $GIT_AUTHOR_NAME >>'"+out+"'; echo made >made; git add 'm?de'\n")
 	hook(w, "prepare-commit-msg", "echo prepare $2 >>'"+out+"'; echo 'x: ' >\"$1.new\"; cat \"$1\" >>\"$1.new\"; mv \"$1.new\" \"$1\"\n")
 	hook(w, "commit-msg", "echo msg >>'"+out+"'; tr a-z A-Z <\"$1\" >\"$1.new\"; mv \"$1.new\" \"$1\"\n")
 	hook(w, "post-commit", "echo post $(git log -1 --format=%s) >>'"+out+"'\n")
@@ -542,7 +514,7 @@ func TestHooks(t *testing.T) {
 		t.Errorf("%q, %v", got, a.m)
 	}
 	data, _ := os.ReadFile(out)
-	if string(data) != "pre 0\nprepare message\nmsg\npost X: WORDS\n" {
+	if string(data) != "pre 0 Ada Example\nprepare message\nmsg\npost X: WORDS\n" {
 		t.Errorf("%s", data)
 	}
 	w.sound()

@@ -1,7 +1,7 @@
 package git
 
 import (
-	"context"
+	"time"
 
 	"localmcp/dodo/internal/ground/sandbox"
 )
@@ -10,20 +10,14 @@ import (
 // built.
 const testMode = sandbox.Off
 
+// Patient sets how long a run that only reads may take.
+func (s *Service) Patient(d time.Duration) { s.patience = d }
+
 // Tested is a service as tests have it. fail may be nil.
 func Tested(c Config, fail func(point string) error) *Service {
 	s := New(c)
 	s.mode, s.fail = testMode, fail
 	return s
-}
-
-// Shown are the places outside of the workspace that git is given.
-func Shown(ctx context.Context, s *Service) (read, write []string, err error) {
-	r, err := s.find(ctx)
-	if err != nil || r == nil {
-		return nil, nil, err
-	}
-	return r.read, r.write, nil
 }
 
 // Harmless is harmless.

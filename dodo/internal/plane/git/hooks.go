@@ -36,15 +36,15 @@ func (g *session) hooks() (list []string) {
 }
 
 // hook runs one hook in the sandbox, if it is there.
-func (g *session) hook(ctx context.Context, index, name string, args ...string) error {
+func (m *making) hook(ctx context.Context, index, name string, args ...string) error {
 	c := call{
-		args: []string{"hook", "run", "--ignore-missing", name}, write: true, cut: true, hooks: g.hookDir(),
-		env: []string{"GIT_INDEX_FILE=" + index},
+		args: []string{"hook", "run", "--ignore-missing", name}, write: true, cut: true, hooks: true,
+		env: append(m.id.environ(m.Now()), "GIT_INDEX_FILE="+index),
 	}
 	if len(args) > 0 {
 		c.args = append(append(c.args, "--"), args...)
 	}
-	out, err := g.runner.run(ctx, c)
+	out, err := m.runner.run(ctx, c)
 	if err != nil && out.code > 0 && fault.From(err).Code == contract.InternalError {
 		return fault.Wrap(contract.Conflict, err, "the repository's %s hook did not let the commit pass", name).
 			WithHint("detail.output is what it says; noVerify leaves out the hooks that can refuse").With("output", out.errors)

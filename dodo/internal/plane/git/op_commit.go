@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/text"
 	"localmcp/internal/fault"
 )
 
@@ -145,7 +146,7 @@ func (m *making) preview() (preview, error) {
 	digest, err := m.plan.digest()
 	files := m.plan.files
 	return preview{
-		Branch: m.plan.branch, Head: m.plan.head, Author: m.id.name + " <" + m.id.email + ">", Hooks: append([]string{}, m.running...),
+		Branch: m.plan.branch, Head: m.plan.head, Author: text.Visible(m.id.name + " <" + m.id.email + ">"), Hooks: append([]string{}, m.running...),
 		Files: files[:min(len(files), mostPreviewed)], Total: len(files), Digest: digest,
 	}, err
 }

@@ -2,7 +2,7 @@ package git
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // git's own name for an object
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -168,25 +168,23 @@ func (g *session) allowed(list []difference) error {
 	return nil
 }
 
-// plain refuses files that a filter would change on their way in: none is run here, and
-// without it something else would be committed.
+// plain refuses files that a filter may change on their way in: none is run here, and without
+// it something else would be committed. Whether there is such a filter the owner's own
+// configuration says, too, or the system's, so the attribute alone counts.
 func (g *session) plain(ctx context.Context, names []string) error {
-	if len(names) == 0 || !slices.ContainsFunc(g.config, func(s setting) bool { return strings.HasPrefix(s.key, "filter.") }) {
+	if len(names) == 0 {
 		return nil
 	}
-	out, err := g.runner.run(ctx, call{args: []string{"check-attr", "-z", "--stdin", "filter"}, in: lines(names, "\x00")})
+	out, err := g.runner.run(ctx, call{args: []string{"check-attr", "-z", "--stdin", "filter"}, in: lines(names, "\x00"), slow: true})
 	if err != nil {
 		return err
 	}
 	f := strings.Split(string(out.bytes), "\x00")
 	for i := 0; i+2 < len(f); i += 3 {
-		filter := f[i+2]
-		for _, does := range []string{"clean", "process"} {
-			if g.config.get("filter."+filter+"."+does) != "" {
-				p, _ := g.locate(f[i])
-				return fault.New(contract.NotSupported, "a file goes through a filter of the repository, which is not run here").
-					WithHint("stage it with git itself, in run_command: git add PATH. Then call git_commit without paths and all").With("path", p.Shown())
-			}
+		if !slices.Contains([]string{"unspecified", "set", "unset", ""}, f[i+2]) {
+			p, _ := g.locate(f[i])
+			return fault.New(contract.NotSupported, "a file goes through a filter of the repository, which is not run here").
+				WithHint("stage it with git itself, in run_command: git add PATH. Then call git_commit without paths and all").With("path", p.Shown())
 		}
 	}
 	return nil
@@ -236,7 +234,7 @@ func (g *session) hash(ctx context.Context, names []string, options ...string) (
 	for i, n := range names {
 		quoted[i] = quote(n)
 	}
-	out, err := g.runner.run(ctx, call{args: append([]string{"hash-object", "--stdin-paths"}, options...), in: lines(quoted, "\n"), fails: []int{128}})
+	out, err := g.runner.run(ctx, call{args: append([]string{"hash-object", "--stdin-paths"}, options...), in: lines(quoted, "\n"), fails: []int{128}, slow: true})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"localmcp/dodo/internal/contract"
-	"localmcp/dodo/internal/plane/git"
 	"localmcp/internal/fault"
 )
 
@@ -31,13 +30,13 @@ func (w *world) other(name string) string {
 	return dir
 }
 
-func (w *world) shown() (read, write []string) {
+func (w *world) outside() []string {
 	w.t.Helper()
-	read, write, err := git.Shown(context.Background(), w.git)
+	list, err := w.git.Outside(context.Background())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return read, write
+	return list
 }
 
 // TestLinkedWorktree: the workspace is a work tree of a repository elsewhere, which git gets
@@ -50,8 +49,8 @@ func TestLinkedWorktree(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.serve(nil)
-	if read, write := w.shown(); !slices.Equal(read, []string{filepath.Join(dir, ".git")}) || !slices.Equal(read, write) {
-		t.Errorf("shown: %q, %q", read, write)
+	if list := w.outside(); !slices.Equal(list, []string{filepath.Join(dir, ".git")}) {
+		t.Errorf("outside: %q", list)
 	}
 	if a := w.must("git_status", args{}); a.m["branch"] != "side" {
 		t.Errorf("%v", a.m)
@@ -95,8 +94,8 @@ func TestSubmoduleAsWorkspace(t *testing.T) {
 	top := w.root
 	w.root = filepath.Join(top, "lib")
 	w.serve(nil)
-	if read, write := w.shown(); !slices.Equal(read, []string{filepath.Join(top, ".git/modules/lib")}) || !slices.Equal(write, read) {
-		t.Errorf("shown: %q, %q", read, write)
+	if list := w.outside(); !slices.Equal(list, []string{filepath.Join(top, ".git/modules/lib")}) {
+		t.Errorf("outside: %q", list)
 	}
 	w.write("theirs", "changed\n")
 	if got := w.status(); !slices.Equal(got, []string{".M theirs"}) {
@@ -118,9 +117,8 @@ func TestRepositoryAbove(t *testing.T) {
 	top := w.root
 	w.root = filepath.Join(top, "pkg")
 	w.serve(nil)
-	read, write := w.shown()
-	if !slices.Equal(read, []string{filepath.Join(top, ".git"), filepath.Join(top, ".gitignore")}) || !slices.Equal(write, read[:1]) {
-		t.Errorf("shown: %q, %q", read, write)
+	if list := w.outside(); !slices.Equal(list, []string{filepath.Join(top, ".git"), filepath.Join(top, ".gitignore")}) {
+		t.Errorf("outside: %q", list)
 	}
 	w.write("in", "changed\n")
 	w.write("x.o", "")
@@ -242,8 +240,8 @@ func TestPointerInside(t *testing.T) {
 	w.write("a", "a\n")
 	w.must("git_commit", args{"message": "x", "paths": []string{"a"}})
 	w.sound()
-	if read, write := w.shown(); len(read)+len(write) > 0 {
-		t.Errorf("shown: %q, %q", read, write)
+	if list := w.outside(); len(list) > 0 {
+		t.Errorf("outside: %q", list)
 	}
 }
 

@@ -35,6 +35,7 @@ type runner struct {
 	program   string
 	repo      *repo // nil: git without a repository
 	overrides settings
+	patience  time.Duration // with a run that only reads
 }
 
 // call is one run of git.
@@ -46,8 +47,10 @@ type call struct {
 	write bool
 	// cut keeps the beginning of an output that is too long, which is refused otherwise.
 	cut bool
-	// hooks is the directory of hooks that may run; empty is none.
-	hooks string
+	// hooks lets the repository's hooks and whatever else it names run: only for git hook.
+	hooks bool
+	// slow gives it the time of a commit.
+	slow bool
 	// fails are exit statuses that the caller understands.
 	fails []int
 }
@@ -70,7 +73,7 @@ func (s *Service) runner(ctx context.Context, r *repo) (runner, error) {
 		}
 		return runner{}, err
 	}
-	run := runner{place: s.Place, mode: s.mode, program: program, repo: r, overrides: fixed}
+	run := runner{place: s.Place, mode: s.mode, program: program, repo: r, overrides: fixed, patience: s.patience}
 	s.mu.Lock()
 	known := s.knows == program
 	s.mu.Unlock()
@@ -108,16 +111,17 @@ func recent(version string) bool {
 // environ is the whole environment of a run.
 func (r *runner) environ(c call) []string {
 	env := []string{
-		"PATH=" + r.place.Path(), "HOME=/dev/null", "XDG_CONFIG_HOME=/dev/null", "LC_ALL=C",
+		"PATH=" + r.place.Path(), "HOME=/dev/null", "XDG_CONFIG_HOME=/dev/null",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_LITERAL_PATHSPECS=1",
-		"GIT_PAGER=cat", "PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_SSH_COMMAND=false",
+		"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:", "GIT_ASKPASS=", "SSH_ASKPASS=",
 	}
-	overrides := r.overrides
-	if c.hooks != "" {
-		overrides = append(slices.Clone(overrides), setting{"core.hooksPath", c.hooks})
+	if c.hooks {
+		// A hook is the repository's own program: the git that it calls works as it expects.
+		env = append(env, "LANG=C.UTF-8")
+	} else {
+		env = append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_LITERAL_PATHSPECS=1", "GIT_SSH_COMMAND=false")
+		env = append(env, r.overrides.environ()...)
 	}
-	env = append(env, overrides.environ()...)
 	if r.repo != nil {
 		env = append(env, "GIT_DIR="+r.repo.dir, "GIT_WORK_TREE="+r.repo.top)
 	}
@@ -126,7 +130,7 @@ func (r *runner) environ(c call) []string {
 
 // spec is a run as the sandbox takes it.
 func (r *runner) spec(c call) sandbox.Spec {
-	args := []string{r.program, "--no-pager", "--no-optional-locks"}
+	args := []string{r.program, "--no-pager"}
 	s := sandbox.Spec{Dir: r.place.Root, Env: r.environ(c), Mode: r.mode, Network: sandbox.NoNetwork, ReadOnly: !c.write}
 	if r.repo != nil {
 		args = append(args, "-C", r.repo.top)
@@ -145,8 +149,8 @@ var errSlow = errors.New("git took too long")
 // run runs git and gives what it writes. A run that ends in another way than by an exit
 // status the caller understands is a fault.
 func (r *runner) run(ctx context.Context, c call) (output, error) {
-	limit := readTime
-	if c.write {
+	limit := r.patience
+	if c.write || c.slow {
 		limit = commitTime
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
@@ -188,7 +192,7 @@ func (r *runner) run(ctx context.Context, c call) (output, error) {
 	o.code, o.errors = exit.Code, complain(complaint)
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errSlow):
-		return o, fault.Wrap(contract.Timeout, context.Cause(ctx), "git took longer than %d seconds", int(limit/time.Second)).
+		return o, fault.Wrap(contract.Timeout, context.Cause(ctx), "git took longer than %v", limit).
 			WithHint("name fewer paths, or try again when the machine has less to do").Retry()
 	case ctx.Err() != nil:
 		return o, ctx.Err()

@@ -37,7 +37,9 @@ type Config struct {
 // goroutines.
 type Service struct {
 	Config
-	mode sandbox.Mode // Require; only tests have another
+	// Only tests have others than New gives.
+	mode     sandbox.Mode
+	patience time.Duration
 
 	mu    sync.Mutex // guards what follows
 	knows string     // the git program that was found new enough
@@ -51,7 +53,7 @@ func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Service{Config: c, mode: sandbox.Require}
+	return &Service{Config: c, mode: sandbox.Require, patience: readTime}
 }
 
 // Ops are the operations, in the order of the catalogue. A nil Service shows them too.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -32,6 +33,9 @@ type world struct {
 // stands on.
 func newWorld(t testing.TB, rel string, change ...func(*git.Config)) *world {
 	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("commands run on Linux only")
+	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
