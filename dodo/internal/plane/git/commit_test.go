@@ -121,12 +121,12 @@ func TestCommit(t *testing.T) {
 		},
 		"odd names": {
 			func(w *world) {
-				for _, n := range []string{"-x", "--all", ":(top)y", "*", "new\nline", `"quoted"`, `back\slash`, "ünï", "tab\t"} {
+				for _, n := range []string{"-x", "--all", ":(top)y", "*", "new\nline", `"quoted"`, `back\slash`, "ünï", "tab\t", "cr\r"} {
 					w.write(n, n)
 				}
 			},
 			args{"all": true},
-			[]string{`A "quoted"`, "A *", "A --all", "A -x", "A :(top)y", `A back\slash`, "A new\nline", "A tab\t", "A ünï"}, nil, "",
+			[]string{`A "quoted"`, "A *", "A --all", "A -x", "A :(top)y", `A back\slash`, "A cr\r", "A new\nline", "A tab\t", "A ünï"}, nil, "",
 		},
 		"a star is a name": {
 			func(w *world) { w.write("*", "x"); w.write("other", "x") },
@@ -333,6 +333,11 @@ func TestCommitWhatWasPreviewed(t *testing.T) {
 			if !strings.Contains(string(raw), `"path":"new"`) || !strings.Contains(p.Summary, "1 files") || strings.Contains(p.Summary, "new") {
 				t.Errorf("%s, %s", p.Summary, raw)
 			}
+			if same, err := w.act("git_commit", args{"message": "x", "all": true}); err != nil {
+				t.Fatal(err)
+			} else if other, _ := op.Encode(same.Preview); string(other) != string(raw) {
+				t.Errorf("of the same commit the preview is another:\n%s\n%s", raw, other)
+			}
 			change(w)
 			head := w.run("rev-parse", "HEAD")
 			if _, err := p.Run(context.Background()); err == nil {
@@ -365,6 +370,16 @@ func TestCommitMeanwhile(t *testing.T) {
 			w.write("other", "o\n")
 			w.run("add", "other")
 		}, contract.Conflict, func(w *world) { w.sound("other") }},
+		"a lock that another has by then": {"swapped", func(w *world) {
+			os.Remove(filepath.Join(w.root, ".git/index.lock"))
+			w.write(".git/index.lock", "")
+		}, "", func(w *world) {
+			if _, err := os.Stat(filepath.Join(w.root, ".git/index.lock")); err != nil {
+				w.t.Error("the lock of another was removed")
+			}
+			os.Remove(filepath.Join(w.root, ".git/index.lock"))
+			w.sound()
+		}},
 		"a branch that moves": {"swapped", func(w *world) {
 			w.run("update-ref", "HEAD", strings.TrimSpace(w.run("commit-tree", "-p", "HEAD", "-m", "theirs", "HEAD^{tree}")))
 		}, contract.Conflict, func(w *world) { w.sound() }},

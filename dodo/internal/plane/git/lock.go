@@ -3,10 +3,12 @@ package git
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/internal/fault"
+	"localmcp/internal/safefile"
 )
 
 // lockName is the file whose being there keeps every git from writing the index.
@@ -44,7 +46,9 @@ func (d *gitDir) tryLock() (func(), error) {
 		}
 		if err == nil {
 			return func() {
-				_ = d.dir.Remove(lockName)
+				if d.is(lockName, f) { // not another's, when somebody took ours away
+					_ = d.dir.Remove(lockName)
+				}
 				_ = f.Close()
 			}, nil
 		}
@@ -63,7 +67,7 @@ func (d *gitDir) tryLock() (func(), error) {
 
 // abandoned removes a lock of ours that no process holds any more.
 func (d *gitDir) abandoned() bool {
-	f, in, err := d.dir.Open(lockName)
+	f, _, err := d.dir.Open(lockName)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -73,8 +77,14 @@ func (d *gitDir) abandoned() bool {
 	if !strings.HasPrefix(string(words[:n]), lockWords) || n != len(lockWords) || hold(f) != nil {
 		return false
 	}
-	now, err := d.dir.Stat(lockName)
-	return err == nil && now.SameFile(in.Identity) && d.dir.Remove(lockName) == nil
+	return d.is(lockName, f) && d.dir.Remove(lockName) == nil
+}
+
+// is reports whether a name leads to an open file.
+func (d *gitDir) is(name string, f *os.File) bool {
+	in, err1 := safefile.StatFile(f)
+	now, err2 := d.dir.Stat(name)
+	return err1 == nil && err2 == nil && now.SameFile(in.Identity)
 }
 
 // writeFault is the fault of a file of git's that could not be written.

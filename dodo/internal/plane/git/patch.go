@@ -120,7 +120,7 @@ func octal(c byte) bool { return c >= '0' && c <= '7' }
 
 // quote writes a path for git to read from a list of lines.
 func quote(s string) string {
-	if !strings.HasPrefix(s, `"`) && !strings.ContainsAny(s, "\n") {
+	if !strings.HasPrefix(s, `"`) && !strings.ContainsAny(s, "\n\r") { // of a line, git takes a CR at its end away
 		return s
 	}
 	var b strings.Builder
@@ -132,6 +132,8 @@ func quote(s string) string {
 			b.WriteByte(c)
 		case '\n':
 			b.WriteString(`\n`)
+		case '\r':
+			b.WriteString(`\r`)
 		default:
 			b.WriteByte(c)
 		}

@@ -106,7 +106,7 @@ func gitFault(err error) error {
 		return err
 	case errors.As(err, &link):
 		return refused("leads through a link", "the owner can name the place itself")
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, safefile.ErrNotDirectory):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, safefile.ErrNotDirectory), errors.Is(err, safefile.ErrNotRegular):
 		return refused("names no git directory", "the owner can mend it: git worktree repair, or git submodule update --init")
 	case errors.Is(err, fs.ErrPermission):
 		return refused("cannot be read by this user", "the owner can change its permissions")
