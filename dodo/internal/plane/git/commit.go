@@ -75,12 +75,12 @@ func (s *Service) make(ctx context.Context, in commitIn, prepared *making) (a co
 		}
 		a.Data.StagedPaths = append(a.Data.StagedPaths, p.Shown())
 	}
-	a.Warnings, a.Ref = m.warnings, id
 	if m.runs("post-commit") {
 		if err := m.hook(ctx, filepath.Join(m.repo.dir, "index"), "post-commit"); err != nil {
-			a.Warnings = append(a.Warnings, "the repository's post-commit hook failed; the commit is made")
+			m.warnings = append(m.warnings, "the repository's post-commit hook failed; the commit is made")
 		}
 	}
+	a.Warnings, a.Ref = m.warnings, id
 	return a, nil
 }
 

@@ -45,6 +45,7 @@ func (m *making) hook(ctx context.Context, index, name string, args ...string) e
 		c.args = append(append(c.args, "--"), args...)
 	}
 	out, err := m.runner.run(ctx, c)
+	m.warnings = append(m.warnings, out.notes...)
 	if err != nil && out.code > 0 && fault.From(err).Code == contract.InternalError {
 		return fault.Wrap(contract.Conflict, err, "the repository's %s hook did not let the commit pass", name).
 			WithHint("detail.output is what it says; noVerify leaves out the hooks that can refuse").With("output", out.errors)

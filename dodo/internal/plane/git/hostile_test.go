@@ -81,6 +81,8 @@ func hostile(w *world) (marker string) {
 	b.WriteString("[diff]\n\tsubmodule = diff\n[status]\n\tsubmoduleSummary = true\n[submodule]\n\trecurse = true\n[protocol]\n\tallow = always\n[protocol \"ext\"]\n\tallow = always\n")
 	fmt.Fprintf(&b, "[remote \"origin\"]\n\turl = ext::%s\n\tpromisor = true\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[extensions]\n\tpartialClone = origin\n", evil)
 	b.WriteString("[hook \"evil\"]\n\tevent = pre-commit\n\tevent = reference-transaction\n\tevent = post-index-change\n[gc]\n\tauto = 1\n[include]\n\tpath = included\n")
+	b.WriteString("[extensions]\n\tworktreeConfig = true\n[includeIf \"onbranch:main\"]\n\tpath = onbranch\n[includeIf \"gitdir:**\"]\n\tpath = ongitdir\n")
+	fmt.Fprintf(&b, "[filter \"\"]\n\tclean = %[1]s\n[diff \"\"]\n\tcommand = %[1]s\n[filter.old]\n\tclean = %[1]s\n[filter \"CASE\"]\n\tclean = %[1]s\n", evil)
 	included := fmt.Sprintf("[core]\n\tfsmonitor = %[1]s\n[filter \"inc\"]\n\tclean = %[1]s\n\tprocess = %[1]s\n[include]\n\tpath = again\n", evil)
 	config, err := os.ReadFile(filepath.Join(dir, "config"))
 	if err != nil {
@@ -96,13 +98,16 @@ func hostile(w *world) (marker string) {
 	}
 	put(filepath.Join(dir, "config"), strings.Replace(string(config), "repositoryformatversion = 0", "repositoryformatversion = 1", 1)+b.String())
 	put(filepath.Join(dir, "included"), included)
+	put(filepath.Join(dir, "config.worktree"), fmt.Sprintf("[core]\n\tfsmonitor = %[1]s\n[filter \"wt\"]\n\tclean = %[1]s\n", evil))
+	put(filepath.Join(dir, "onbranch"), fmt.Sprintf("[core]\n\tfsmonitor = %[1]s\n[filter \"ob\"]\n\tclean = %[1]s\n", evil))
+	put(filepath.Join(dir, "ongitdir"), fmt.Sprintf("[core]\n\tfsmonitor = %[1]s\n[filter \"og\"]\n\tclean = %[1]s\n", evil))
 	put(filepath.Join(dir, "again"), fmt.Sprintf("[filter \"again\"]\n\tclean = %s\n", evil))
 	for _, hooks := range []string{filepath.Join(dir, "hooks"), w.home.Path("hooks")} {
 		for _, h := range []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction", "post-index-change", "fsmonitor-watchman", "pre-auto-gc", "post-checkout"} {
 			put(filepath.Join(hooks, h), script)
 		}
 	}
-	attributes := "*.txt filter=evil diff=evil merge=evil\n*.inc filter=inc\n*.again filter=again\n*.eq filter=a=b.c\n*.lfs filter=lfs\n* diff=evil\n"
+	attributes := "*.txt filter=evil diff=evil merge=evil\n*.inc filter=inc\n*.again filter=again\n*.eq filter=a=b.c\n*.wt filter=wt\n*.ob filter=ob\n*.og filter=og\n*.old filter=old\n*.case filter=CASE\n*.none filter=\n*.lfs filter=lfs\n* diff=evil\n"
 	w.write(".gitattributes", attributes)
 	put(filepath.Join(dir, "info", "attributes"), "README filter=evil diff=evil\n")
 	put(w.home.Path("attributes"), "* filter=evil\n")
@@ -115,7 +120,7 @@ func TestHostileRepository(t *testing.T) {
 	w := repo(t)
 	shapes["submodule"](w)
 	w.run("submodule", "--quiet", "update", "--force")
-	for _, n := range []string{"a.txt", "b.inc", "c.again", "d.eq", "e.lfs"} {
+	for _, n := range []string{"a.txt", "b.inc", "c.again", "d.eq", "e.lfs", "f.wt", "g.ob", "h.og", "i.old", "j.case", "k.none"} {
 		w.write(n, "first\n")
 	}
 	w.run("add", ".")
@@ -134,7 +139,7 @@ func TestHostileRepository(t *testing.T) {
 	if err := os.WriteFile(sub, []byte(string(config)+"[core]\n\tfsmonitor = "+w.home.Path("evil")+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []string{"a.txt", "b.inc", "c.again", "d.eq", "e.lfs", "README", "new.txt", "sub/dirty"} {
+	for _, n := range []string{"a.txt", "b.inc", "c.again", "d.eq", "e.lfs", "f.wt", "g.ob", "h.og", "i.old", "j.case", "k.none", "README", "new.txt", "sub/dirty"} {
 		w.write(n, "changed\n")
 	}
 	none := func(after string) {

@@ -273,7 +273,7 @@ func visible(s string) string {
 
 func (w *world) plainDiff(staged bool) string {
 	args := []string{
-		"-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "-c", "diff.orderFile=/dev/null", "-c", "core.quotePath=true", "-c", "diff.relative=false",
+		"-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "-c", "diff.orderFile=/dev/null", "-c", "core.quotePath=false", "-c", "diff.relative=false",
 		"diff", "--no-color", "-M", "-U3", "--submodule=short", "--ignore-submodules=dirty",
 	}
 	if staged {

@@ -60,7 +60,8 @@ type output struct {
 	bytes  []byte
 	cut    bool // there was more
 	code   int
-	errors string // the beginning of what it complained of, made visible
+	errors string   // the beginning of what it complained of, made visible
+	notes  []string // what the sandbox says that it changed
 }
 
 // runner finds git and holds its version against what is needed.
@@ -189,7 +190,7 @@ func (r *runner) run(ctx context.Context, c call) (output, error) {
 	}
 	exit := p.Wait()
 	all.Wait()
-	o.code, o.errors = exit.Code, complain(complaint)
+	o.code, o.errors, o.notes = exit.Code, complain(complaint), exit.Notes
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errSlow):
 		return o, fault.Wrap(contract.Timeout, context.Cause(ctx), "git took longer than %v", limit).

@@ -54,7 +54,7 @@ func (l settings) on(key string) bool {
 var fixed = settings{
 	{"core.fsmonitor", ""}, {"core.hooksPath", "/dev/null"}, {"core.attributesFile", "/dev/null"},
 	{"core.sshCommand", "false"}, {"core.askPass", ""}, {"core.editor", ":"}, {"core.pager", "cat"}, {"core.gitProxy", ""}, {"core.alternateRefsCommand", ""},
-	{"core.untrackedCache", "false"}, {"core.splitIndex", "false"}, {"core.quotePath", "true"},
+	{"core.untrackedCache", "false"}, {"core.splitIndex", "false"}, {"core.quotePath", "false"},
 	{"credential.helper", ""}, {"protocol.allow", "never"}, {"fetch.recurseSubmodules", "false"}, {"submodule.recurse", "false"},
 	{"commit.gpgSign", "false"}, {"tag.gpgSign", "false"}, {"log.showSignature", "false"},
 	{"gc.auto", "0"}, {"maintenance.auto", "false"},
