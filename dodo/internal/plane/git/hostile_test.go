@@ -119,12 +119,19 @@ func hostile(w *world) (marker string) {
 func TestHostileRepository(t *testing.T) {
 	w := repo(t)
 	shapes["submodule"](w)
-	w.run("submodule", "--quiet", "update", "--force")
+	w.write("sub/file", "first\n")
+	w.run("-C", "sub", "add", "file")
+	w.run("-C", "sub", "commit", "-qm", "file")
 	for _, n := range []string{"a.txt", "b.inc", "c.again", "d.eq", "e.lfs", "f.wt", "g.ob", "h.og", "i.old", "j.case", "k.none"} {
 		w.write(n, "first\n")
 	}
 	w.run("add", ".")
 	w.run("commit", "-qm", "files")
+	w.run("-C", "sub", "commit", "-q", "--allow-empty", "-m", "more")
+	w.run("init", "-q", "nested")
+	w.write("nested/file", "x\n")
+	w.run("-C", "nested", "add", "file")
+	w.run("-C", "nested", "config", "core.fsmonitor", w.home.Path("evil"))
 	w.run("remote", "add", "origin", "x")
 	w.run("update-ref", "refs/remotes/origin/main", "HEAD")
 	w.run("config", "branch.main.remote", "origin")
@@ -136,12 +143,14 @@ func TestHostileRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(sub, []byte(string(config)+"[core]\n\tfsmonitor = "+w.home.Path("evil")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(sub, []byte(string(config)+"[core]\n\tfsmonitor = "+w.home.Path("evil")+"\n[filter \"subevil\"]\n\tclean = "+w.home.Path("evil")+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []string{"a.txt", "b.inc", "c.again", "d.eq", "e.lfs", "f.wt", "g.ob", "h.og", "i.old", "j.case", "k.none", "README", "new.txt", "sub/dirty"} {
-		w.write(n, "changed\n")
+		w.write(n, "other\n") // as long as before: git has to look at the content
 	}
+	w.write("sub/file", "other\n")
+	w.write("sub/.gitattributes", "* filter=subevil\n")
 	none := func(after string) {
 		t.Helper()
 		if out, err := os.ReadFile(marker); err == nil {
@@ -167,8 +176,11 @@ func TestHostileRepository(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.root, ".git/info/attributes")); err != nil {
 		t.Fatal(err)
 	}
-	c := w.must("git_commit", args{"message": "by dodo", "paths": []string{"README", ".gitattributes"}})
+	c := w.must("git_commit", args{"message": "by dodo", "paths": []string{"README", ".gitattributes", "sub", "nested"}})
 	none("git_commit")
+	if c.m["filesChanged"] != 3.0 {
+		t.Errorf("%v", c.m)
+	}
 	if !has(c.warnings, "hooks of the repository were not run") || !has(c.warnings, "not signed") {
 		t.Errorf("%q", c.warnings)
 	}
