@@ -75,8 +75,8 @@ func (s *Service) make(ctx context.Context, in commitIn, prepared *making) (a co
 		}
 		a.Data.StagedPaths = append(a.Data.StagedPaths, p.Shown())
 	}
-	if m.runs("post-commit") {
-		if err := m.hook(ctx, filepath.Join(m.repo.dir, "index"), "post-commit"); err != nil {
+	if m.runs(postCommit) {
+		if err := m.hook(ctx, filepath.Join(m.repo.dir, "index"), postCommit); err != nil {
 			m.warnings = append(m.warnings, "the repository's post-commit hook failed; the commit is made")
 		}
 	}
@@ -206,7 +206,7 @@ func (c *candidate) holds(ctx context.Context, list []difference) error {
 		case !is:
 			return moved()
 		case f.ID == "" || f.ID == d.id || gone(f.ID) && gone(d.id):
-		case f.add && d.mode[:2] == "10":
+		case f.add && strings.HasPrefix(d.mode, "10"):
 			names, filtered, kept = append(names, d.path), append(filtered, f.ID), append(kept, d.id)
 		default:
 			return moved()
@@ -231,8 +231,8 @@ func (c *candidate) holds(ctx context.Context, list []difference) error {
 // hooked runs the hooks before a commit. They may change the index and the message; what they
 // staged is held against the rules again.
 func (c *candidate) hooked(ctx context.Context, list []difference) ([]difference, error) {
-	if c.runs("pre-commit") {
-		if err := c.hook(ctx, c.path(), "pre-commit"); err != nil {
+	if c.runs(preCommit) {
+		if err := c.hook(ctx, c.path(), preCommit); err != nil {
 			return nil, err
 		}
 		c.changed = true
@@ -244,7 +244,7 @@ func (c *candidate) hooked(ctx context.Context, list []difference) ([]difference
 			return nil, err
 		}
 	}
-	if !c.runs("prepare-commit-msg") && !c.runs("commit-msg") {
+	if !c.runs(prepareMessage) && !c.runs(checkMessage) {
 		return list, nil
 	}
 	const file = "COMMIT_EDITMSG"
@@ -260,7 +260,7 @@ func (c *candidate) hooked(ctx context.Context, list []difference) ([]difference
 	for _, h := range []struct {
 		name string
 		args []string
-	}{{"prepare-commit-msg", []string{path, "message"}}, {"commit-msg", []string{path}}} {
+	}{{prepareMessage, []string{path, "message"}}, {checkMessage, []string{path}}} {
 		if c.runs(h.name) {
 			if err := c.hook(ctx, c.path(), h.name, h.args...); err != nil {
 				return nil, err

@@ -74,7 +74,7 @@ func TestCommit(t *testing.T) {
 		},
 		"named": {
 			func(w *world) { w.write("a", "a\n"); w.write("b", "b\n") },
-			args{"paths": []string{"a", "not/there"}}, []string{"A a"}, nil, "",
+			args{"paths": []string{"a", "not/there"}}, []string{"A a"}, nil, "at 1 of the paths nothing",
 		},
 		"a named directory": {
 			func(w *world) {
@@ -554,8 +554,33 @@ func TestHooks(t *testing.T) {
 	w.refused(contract.Conflict, "git_commit", args{"message": "words", "all": true})
 
 	w.serve(nil)
+	p, err = w.act("git_commit", args{"message": "off", "all": true})
+	if err != nil || strings.Contains(p.Summary, "hooks") {
+		t.Error(p.Summary, err)
+	}
 	a = w.must("git_commit", args{"message": "off", "all": true})
-	if !has(a.warnings, "4 hooks of the repository were not run") {
+	if !has(a.warnings, "up to 4 hooks of the repository were not run") {
+		t.Errorf("%q", a.warnings)
+	}
+}
+
+// TestHooksElsewhere: a configured directory of hooks is used, one out of reach is not looked at.
+func TestHooksElsewhere(t *testing.T) {
+	w := repo(t, func(c *git.Config) { c.Hooks = git.HooksSandbox })
+	w.write("tools/hooks/commit-msg", "#!/bin/sh\necho own >\"$1\"\n")
+	os.Chmod(filepath.Join(w.root, "tools/hooks/commit-msg"), 0o755)
+	w.run("config", "core.hooksPath", "tools/hooks")
+	if a := w.must("git_commit", args{"message": "x", "all": true}); a.m["subject"] != "own" {
+		t.Errorf("%v", a.m)
+	}
+	w.run("config", "core.hooksPath", "/net/nowhere.example/hooks")
+	w.write("a", "a")
+	p, err := w.act("git_commit", args{"message": "x", "all": true})
+	if err != nil || !strings.Contains(p.Summary, "4 hooks") {
+		t.Error(p.Summary, err)
+	}
+	w.serve(nil)
+	if a := w.must("git_commit", args{"message": "x", "all": true}); !has(a.warnings, "up to 4 hooks") {
 		t.Errorf("%q", a.warnings)
 	}
 }

@@ -10,7 +10,14 @@ import (
 )
 
 // hookNames are the hooks that git runs around a commit, in their order.
-var hookNames = []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"}
+var hookNames = []string{preCommit, prepareMessage, checkMessage, postCommit}
+
+const (
+	preCommit      = "pre-commit"
+	prepareMessage = "prepare-commit-msg"
+	checkMessage   = "commit-msg"
+	postCommit     = "post-commit"
+)
 
 // hookDir is where the repository's hooks are.
 func (g *session) hookDir() string {
@@ -19,16 +26,21 @@ func (g *session) hookDir() string {
 	case dir == "":
 		return filepath.Join(g.repo.common, "hooks")
 	case filepath.IsAbs(dir):
-		return dir
+		return filepath.Clean(dir)
 	}
 	return filepath.Join(g.repo.top, dir)
 }
 
-// hooks are the names of those that are there.
+// hooks are the names of those that are there. A directory outside of what is the repository's
+// own is not looked at: any place may be named, also one that a look reaches over a network. All
+// may be there then.
 func (g *session) hooks() (list []string) {
 	dir := g.hookDir()
+	if !inside(g.repo.top, dir) && !inside(g.repo.common, dir) {
+		return hookNames
+	}
 	for _, name := range hookNames {
-		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+		if st, err := os.Lstat(filepath.Join(dir, name)); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
 			list = append(list, name)
 		}
 	}

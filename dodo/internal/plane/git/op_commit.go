@@ -55,7 +55,7 @@ func (s *Service) commit() contract.Op {
 		if act.Preview, err = m.preview(); err != nil {
 			return act, err
 		}
-		act.Summary = fmt.Sprintf("git commit of %d files", len(m.plan.files))
+		act.Summary = fmt.Sprintf("git commit of %d files", len(m.plan.real()))
 		if n := len(m.running); n > 0 {
 			act.Summary += fmt.Sprintf(", with %d hooks of the repository", n)
 		}
@@ -102,7 +102,7 @@ func (s *Service) prepare(ctx context.Context, in commitIn) (*making, error) {
 	if m.plan, err = g.draft(ctx, in, paths); err != nil {
 		return nil, err
 	}
-	if len(m.plan.files) == 0 {
+	if len(m.plan.real()) == 0 {
 		return nil, m.empty()
 	}
 	m.note(in, signs)
@@ -123,18 +123,21 @@ func (m *making) note(in commitIn, signs bool) {
 	there := m.hooks()
 	if m.Hooks == HooksSandbox {
 		for _, h := range there {
-			if !in.NoVerify || h != "pre-commit" && h != "commit-msg" {
+			if !in.NoVerify || h != preCommit && h != checkMessage {
 				m.running = append(m.running, h)
 			}
 		}
 	} else if len(there) > 0 {
-		m.warnings = append(m.warnings, fmt.Sprintf("%d hooks of the repository were not run; the owner can let them run in the sandbox: dodo config set gitHooks sandbox", len(there)))
+		m.warnings = append(m.warnings, fmt.Sprintf("up to %d hooks of the repository were not run; the owner can let them run in the sandbox: dodo config set gitHooks sandbox", len(there)))
 	}
 	if signs {
 		m.warnings = append(m.warnings, "the commit is not signed: git_commit signs nothing")
 	}
 	if n := m.plan.skipped; n > 0 {
 		m.warnings = append(m.warnings, fmt.Sprintf("%d files were left out because their paths are secret or protected", n))
+	}
+	if n := m.plan.idle; n > 0 {
+		m.warnings = append(m.warnings, fmt.Sprintf("at %d of the paths nothing was changed", n))
 	}
 	if n := m.plan.nested; n > 0 {
 		m.warnings = append(m.warnings, fmt.Sprintf("%d other repositories in the workspace were left out", n))
@@ -144,7 +147,7 @@ func (m *making) note(in commitIn, signs bool) {
 // preview is what an approval is bound to.
 func (m *making) preview() (preview, error) {
 	digest, err := m.plan.digest()
-	files := m.plan.files
+	files := m.plan.real()
 	return preview{
 		Branch: m.plan.branch, Head: m.plan.head, Author: text.Visible(m.id.name + " <" + m.id.email + ">"), Hooks: append([]string{}, m.running...),
 		Files: files[:min(len(files), mostPreviewed)], Total: len(files), Digest: digest,

@@ -39,15 +39,15 @@ func (s *Service) diff() contract.Op {
 			if err != nil {
 				return a, err
 			}
-			hidden, err := g.hidden(ctx, in.Staged, paths)
+			changes, err := g.changes(ctx, in.Staged, paths)
 			if err != nil {
 				return a, err
 			}
-			patch, cut, late, err := g.patch(ctx, in, paths, hidden)
+			patch, cut, late, err := g.patch(ctx, in, paths, changes)
 			if err != nil {
 				return a, err
 			}
-			if n := len(hidden) + late; n > 0 {
+			if n := len(changes.hidden) + late; n > 0 {
 				a.Warnings = append(a.Warnings, fmt.Sprintf("%d files were left out because their paths are secret or protected", n))
 			}
 			if plain := strings.ReplaceAll(patch, "\r\n", "\n"); text.Visible(plain) != plain {
@@ -74,47 +74,57 @@ func (g *session) diffArgs(staged bool) []string {
 // mostHidden bounds the arguments that leave files out.
 const mostHidden = 2000
 
-// hidden are the paths, in the workspace, of changed files that are not shown. Git is told to
-// leave them out, so that no other file is shown as one of them renamed.
-func (g *session) hidden(ctx context.Context, staged bool, paths []workspace.Path) ([]string, error) {
+// changed are the files of a difference, by their paths in the workspace as git writes them.
+type changed struct {
+	hidden   []string        // are not shown
+	unmerged map[string]bool // have conflicts
+}
+
+// changes looks at what is changed before it is shown. Git is then told to leave out what is
+// hidden, so that no other file is shown as one of those renamed.
+func (g *session) changes(ctx context.Context, staged bool, paths []workspace.Path) (c changed, err error) {
 	args := append(g.diffArgs(staged), "--raw", "-z", "--no-renames", "--no-abbrev")
 	out, err := g.runner.run(ctx, call{args: append(args, g.scope(paths)...)})
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	all, ok := parseRaw(out.bytes)
 	if !ok {
-		return nil, unreadable()
+		return c, unreadable()
 	}
-	var list []string
+	c.unmerged = map[string]bool{}
 	seen := map[string]bool{}
 	for _, d := range all {
+		if d.status == 'U' {
+			c.unmerged[d.path] = true
+		}
 		if _, where := g.locate(g.repo.prefix + d.path); where != shown && !seen[d.path] { // a conflict has several records
 			seen[d.path] = true
-			list = append(list, d.path)
+			c.hidden = append(c.hidden, d.path)
 		}
 	}
-	if len(list) > mostHidden {
-		return nil, fault.New(contract.ResourceLimit, "more than %d changed files are secret or protected", mostHidden).WithHint("name the paths you need")
+	if len(c.hidden) > mostHidden {
+		return c, fault.New(contract.ResourceLimit, "more than %d changed files are secret or protected", mostHidden).WithHint("name the paths you need")
 	}
-	return list, nil
+	return c, nil
 }
 
 // patch is the difference without what is hidden. late counts what became hidden meanwhile.
-func (g *session) patch(ctx context.Context, in diffIn, paths []workspace.Path, hidden []string) (patch string, cut bool, late int, err error) {
+func (g *session) patch(ctx context.Context, in diffIn, paths []workspace.Path, c changed) (patch string, cut bool, late int, err error) {
 	args := append(g.diffArgs(in.Staged), "--patch", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/",
 		"--unified="+strconv.Itoa(in.ContextLines), "--inter-hunk-context=0", "--")
-	c := call{args: append(args, g.scope(paths)[1:]...), cut: true}
-	if len(hidden) > 0 {
-		c = call{args: append(args, g.without(paths, hidden)...), env: []string{"GIT_LITERAL_PATHSPECS=0"}, cut: true}
+	ask := call{args: append(args, g.scope(paths)[1:]...), cut: true}
+	if len(c.hidden) > 0 {
+		ask = call{args: append(args, g.without(paths, c.hidden)...), env: []string{"GIT_LITERAL_PATHSPECS=0"}, cut: true}
 	}
-	out, err := g.runner.run(ctx, c)
+	out, err := g.runner.run(ctx, ask)
 	if err != nil {
 		return "", false, 0, err
 	}
 	var b strings.Builder
 	for _, s := range split(out.bytes) {
-		if !g.showable(s) {
+		s, ok := g.showable(s, c)
+		if !ok {
 			late++
 			continue
 		}
@@ -140,15 +150,29 @@ func (g *session) without(paths []workspace.Path, hidden []string) (specs []stri
 	return specs
 }
 
-// showable reports whether every name of a section may be seen.
-func (g *session) showable(s section) bool {
+// showable gives a section as it may be shown; not ok when one of its names is hidden.
+func (g *session) showable(s section, c changed) (section, bool) {
 	names, ok := s.names()
+	if ok && s.combined() && g.repo.prefix != "" {
+		// Of a conflict, git gives the path in the repository where it is asked for that in the
+		// workspace. Which of them it is, what it said before tells; when it could be both, both
+		// must be ones that are shown.
+		var real []string
+		if c.unmerged[names[0]] {
+			real = append(real, names[0])
+		}
+		if rel, is := strings.CutPrefix(names[0], g.repo.prefix); is && c.unmerged[rel] {
+			real = append(real, rel)
+			s = s.below(g.repo.prefix)
+		}
+		names, ok = real, len(real) > 0
+	}
 	for _, n := range names {
 		if _, where := g.locate(g.repo.prefix + n); where != shown {
-			return false
+			return nil, false
 		}
 	}
-	return ok
+	return s, ok
 }
 
 // fit gives as many whole lines as take at most room bytes in JSON.

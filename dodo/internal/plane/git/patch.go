@@ -71,6 +71,29 @@ func (s section) names() (list []string, ok bool) {
 	return []string{a}, ok1 && ok2 && is1 && is2 && a == b && a != ""
 }
 
+// combined reports whether a section is that of a conflict, with all its sides.
+func (s section) combined() bool { return !bytes.HasPrefix(s, headers[0]) }
+
+// conflictMarks stand before a path in the header of a conflict's section.
+var conflictMarks = []string{"diff --cc ", `diff --cc "`, "diff --combined ", `diff --combined "`, "--- a/", `--- "a/`, "+++ b/", `+++ "b/`}
+
+// below takes a directory away from the paths in the header of a conflict's section.
+func (s section) below(dir string) section {
+	var b strings.Builder
+	head := true
+	for line := range strings.Lines(string(s)) {
+		head = head && !strings.HasPrefix(line, "@@")
+		for _, mark := range conflictMarks {
+			if rest, is := strings.CutPrefix(line, mark+dir); head && is {
+				line = mark + rest
+				break
+			}
+		}
+		b.WriteString(line)
+	}
+	return section(b.String())
+}
+
 func cutAny(line string, prefixes ...string) (string, bool) {
 	for _, p := range prefixes {
 		if rest, is := strings.CutPrefix(line, p); is {

@@ -22,7 +22,7 @@ import (
 // planned is one file of a commit that is not made yet.
 type planned struct {
 	Path   string `json:"path"`
-	Status string `json:"status"` // A, M, D or T, as git writes them
+	Status string `json:"status"` // A, M, D or T, as git writes them; empty for what was staged as new and is gone again
 	// ID is git's name for the content that is committed: zeros for a file that goes.
 	ID string `json:"id"`
 
@@ -37,6 +37,7 @@ type plan struct {
 	files   []planned
 	skipped int // secret files that all, or a directory, would have taken in
 	nested  int // repositories in the work tree
+	idle    int // of the paths that the caller named, those at which nothing was changed
 }
 
 // mostFiles bounds one commit.
@@ -84,12 +85,17 @@ func (g *session) draft(ctx context.Context, in commitIn, paths []workspace.Path
 		case e.kind == '?' || files[e.path].Status == "A" && f.Status != "D":
 			f.Status = "A"
 		case f.Status == "D" && files[e.path].Status == "A":
-			f.Status = "" // it was staged as new and is gone again: nothing is left of it
+			f.Status = ""
 		}
 		files[e.path] = f
 	}
 	for _, f := range files {
 		p.files = append(p.files, f)
+	}
+	for _, dir := range paths {
+		if !slices.ContainsFunc(st.entries, func(e entry) bool { return g.asked(e, []workspace.Path{dir}) }) {
+			p.idle++
+		}
 	}
 	slices.SortFunc(p.files, func(a, b planned) int { return strings.Compare(a.name, b.name) })
 	if len(p.files) > mostFiles {
@@ -116,6 +122,11 @@ func (p *plan) adds() (names []string) {
 		}
 	}
 	return names
+}
+
+// real are the files that the commit will have in it.
+func (p *plan) real() []planned {
+	return slices.DeleteFunc(slices.Clone(p.files), func(f planned) bool { return f.Status == "" })
 }
 
 // digest is over everything that is committed, also what a preview has no room for.

@@ -255,8 +255,11 @@ func (r *repo) alternates(root string) error {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		place, err := resolve(filepath.Join(r.common, "objects"), line)
-		if err != nil || !inside(root, place) && !inside(r.common, place) {
+		place := line
+		if !filepath.IsAbs(place) {
+			place = filepath.Join(r.common, "objects", place)
+		}
+		if place = filepath.Clean(place); !inside(root, place) && !inside(r.common, place) {
 			return fault.New(contract.NotSupported, "the repository borrows objects from another one, outside of the workspace").
 				WithHint("the owner can copy them here: git repack -a -d, then remove objects/info/alternates")
 		}

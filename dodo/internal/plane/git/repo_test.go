@@ -170,6 +170,40 @@ func TestRepositoryAbove(t *testing.T) {
 	}
 }
 
+// TestConflictBelow: a conflict is shown by the workspace's path, also where the repository is
+// larger.
+func TestConflictBelow(t *testing.T) {
+	w := repo(t)
+	w.write("pkg/file", "one\n")
+	w.write("pkg/.env", "one\n")
+	w.write("beside", "one\n")
+	w.run("add", "-f", ".")
+	w.run("commit", "-qm", "base")
+	w.run("checkout", "-qb", "other")
+	for _, n := range []string{"pkg/file", "pkg/.env", "beside"} {
+		w.write(n, "theirs\n")
+	}
+	w.run("commit", "-qam", "theirs")
+	w.run("checkout", "-q", "main")
+	for _, n := range []string{"pkg/file", "pkg/.env", "beside"} {
+		w.write(n, "mine\n")
+	}
+	w.run("commit", "-qam", "mine")
+	_, _ = w.try("merge", "-q", "other")
+	w.root = filepath.Join(w.root, "pkg")
+	w.serve(nil)
+	if got := w.status(); !slices.Equal(got, []string{"u:UU file"}) {
+		t.Errorf("%q", got)
+	}
+	for _, paths := range [][]string{nil, {"file"}, {"."}} {
+		a := w.must("git_diff", args{"paths": paths})
+		if d := a.m["diff"].(string); !strings.HasPrefix(d, "diff --cc file\n") || !strings.Contains(d, "\n--- a/file\n+++ b/file\n") || strings.Contains(d, "env") || strings.Contains(d, "beside") || strings.Count(d, "diff ") != 1 {
+			t.Errorf("%v:\n%s", paths, d)
+		}
+	}
+	w.refused(contract.Conflict, "git_commit", args{"message": "x"})
+}
+
 // TestForgedPointers: a workspace cannot name another repository of the owner's as its own. A
 // command in the sandbox can write all that is written here.
 func TestForgedPointers(t *testing.T) {
