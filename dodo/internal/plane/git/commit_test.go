@@ -156,6 +156,10 @@ func TestCommit(t *testing.T) {
 			},
 			args{"all": true}, []string{"A .gitattributes", "M crlf", "A lf"}, nil, "",
 		},
+		"untracked cache": {
+			func(w *world) { shapes["untracked cache"](w) },
+			args{"all": true}, []string{"A n"}, nil, "",
+		},
 		"mode": {
 			func(w *world) { os.Chmod(filepath.Join(w.root, "README"), 0o755) },
 			args{"all": true}, []string{"M README"}, nil, "",
@@ -582,5 +586,25 @@ func TestHooksElsewhere(t *testing.T) {
 	w.serve(nil)
 	if a := w.must("git_commit", args{"message": "x", "all": true}); !has(a.warnings, "up to 4 hooks") {
 		t.Errorf("%q", a.warnings)
+	}
+}
+
+// TestHooksOutside: hooks do not run where they could change what is outside of the workspace.
+func TestHooksOutside(t *testing.T) {
+	w := newWorld(t, "parent")
+	dir := w.other("main")
+	w.root = w.home.Path("parent/tree")
+	if _, err := w.in(dir, "worktree", "add", "-q", w.root); err != nil {
+		t.Fatal(err)
+	}
+	marker := w.home.Path("marker")
+	if err := os.WriteFile(filepath.Join(dir, ".git/hooks/pre-commit"), []byte("#!/bin/sh\ntouch '"+marker+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.serve(nil, func(c *git.Config) { c.Hooks = git.HooksSandbox })
+	w.write("a", "a")
+	a := w.must("git_commit", args{"message": "x", "all": true})
+	if _, err := os.Stat(marker); err == nil || !has(a.warnings, "outside of the workspace") {
+		t.Errorf("%v, %q", err, a.warnings)
 	}
 }

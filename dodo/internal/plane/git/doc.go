@@ -8,12 +8,14 @@
 // call, so that a hostile repository runs nothing even before the walls count; no argument of
 // a caller is taken for an option or a pattern; what is secret, protected or outside of the
 // workspace is left out and counted. A git directory outside of the workspace is used only
-// when it names this work tree itself. Nothing is ever pushed or fetched. A commit has exactly
-// the content that was previewed and whole files only; it is made from a copy of the index,
-// and the index takes the copy's place only when nobody changed it meanwhile.
+// when it is that of a directory above, or names this work tree itself. Nothing is ever pushed
+// or fetched. A commit has exactly the content that was previewed, but for what hooks add that
+// the owner allowed; it is made in a copy of the index, which takes the index's place only
+// when nobody changed that meanwhile.
 //
 // What it deliberately does not do: it does not look into submodules, whose own configuration
-// nothing here overrides; it runs no filters, so it adds no file that needs one, such as
+// nothing here overrides; it runs no hooks of a git directory outside of the workspace, which
+// they could change; it runs no filters, so it adds no file that needs one, such as
 // those of Git LFS; it signs nothing, finishes no merge and amends no commit; it reads nothing
 // of the owner's global configuration but name, address and whether commits are signed.
 package git

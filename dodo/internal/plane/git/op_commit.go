@@ -121,14 +121,19 @@ func (m *making) empty() error {
 // note says what the caller may not expect.
 func (m *making) note(in commitIn, signs bool) {
 	there := m.hooks()
-	if m.Hooks == HooksSandbox {
+	switch n := len(there); {
+	case n == 0:
+	case m.Hooks != HooksSandbox:
+		m.warnings = append(m.warnings, fmt.Sprintf("up to %d hooks of the repository were not run; the owner can let them run in the sandbox: dodo config set gitHooks sandbox", n))
+	case len(m.repo.write) > 0:
+		// A hook could change there what the owner's own git runs.
+		m.warnings = append(m.warnings, fmt.Sprintf("up to %d hooks of the repository were not run: the git directory is outside of the workspace", n))
+	default:
 		for _, h := range there {
 			if !in.NoVerify || h != preCommit && h != checkMessage {
 				m.running = append(m.running, h)
 			}
 		}
-	} else if len(there) > 0 {
-		m.warnings = append(m.warnings, fmt.Sprintf("up to %d hooks of the repository were not run; the owner can let them run in the sandbox: dodo config set gitHooks sandbox", len(there)))
 	}
 	if signs {
 		m.warnings = append(m.warnings, "the commit is not signed: git_commit signs nothing")

@@ -121,7 +121,11 @@ func (r *runner) environ(c call) []string {
 		env = append(env, "LANG=C.UTF-8")
 	} else {
 		env = append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_LITERAL_PATHSPECS=1", "GIT_SSH_COMMAND=false")
-		env = append(env, r.overrides.environ()...)
+		overrides := r.overrides
+		if c.write { // what the owner has git keep in the index stays there
+			overrides = append(slices.Clone(overrides), setting{"core.untrackedCache", "keep"})
+		}
+		env = append(env, overrides.environ()...)
 	}
 	if r.repo != nil {
 		env = append(env, "GIT_DIR="+r.repo.dir, "GIT_WORK_TREE="+r.repo.top)

@@ -157,6 +157,14 @@ func (w *world) call(name string, args any) (answer, error) {
 		}
 		r = &one
 	}
+	for _, o := range w.git.Ops() {
+		if o.Name != name {
+			continue
+		}
+		if envelope, err := contract.Success("ws_1", "boot_1", *r).JSON(); err != nil || o.Fits(envelope) != nil {
+			w.t.Fatalf("%s does not answer as it says: %v, %v", name, err, o.Fits(envelope))
+		}
+	}
 	a := answer{warnings: r.Warnings, truncated: r.Truncated}
 	raw, err := op.Encode(r.Data)
 	if err != nil {
