@@ -28,7 +28,7 @@ const (
 // mostIndex bounds an index (spec dodo-behaviour 6).
 const mostIndex = 128 << 20
 
-// afterTime is how long is taken to find out how a commit ended.
+// afterTime is how long moving the branch may take, and finding out how that ended.
 const afterTime = 20 * time.Second
 
 // make makes the commit that was prepared, or fails if that would be another one by now.
@@ -284,6 +284,10 @@ func (c *candidate) publish(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	// From here on nobody stops it: a git that is stopped while it moves a branch can leave that
+	// locked.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterTime)
+	defer cancel()
 	if c.changed {
 		if err := c.swap(); err != nil {
 			return err
@@ -303,8 +307,8 @@ func (c *candidate) publish(ctx context.Context, id string) error {
 	if err == nil {
 		return nil
 	}
-	// It failed, or was stopped and nobody knows. HEAD says which.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterTime)
+	// It failed, or took too long and nobody knows. HEAD says which.
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), afterTime)
 	defer cancel()
 	head, lost := c.head(ctx)
 	if lost == nil {

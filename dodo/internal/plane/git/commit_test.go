@@ -458,7 +458,7 @@ func TestCommitFails(t *testing.T) {
 
 // TestCommitCancelled: a call that is given up leaves the repository usable.
 func TestCommitCancelled(t *testing.T) {
-	for _, wait := range []time.Duration{0, 5, 20, 40, 60, 80, 120} {
+	for _, wait := range []time.Duration{0, 5, 20, 35, 50, 65, 80, 100, 130, 170} {
 		w := repo(t)
 		w.write("new", "n\n")
 		p, err := w.act("git_commit", args{"message": "x", "all": true})

@@ -23,6 +23,7 @@ import (
 const (
 	readTime   = 15 * time.Second
 	commitTime = 120 * time.Second // of a whole commit, hooks and all
+	graceTime  = 3 * time.Second   // for a run that writes, to end by itself
 	mostOutput = 8 << 20
 	mostErrors = 500 // characters of what git complains of
 	keptErrors = 8 << 10
@@ -173,8 +174,19 @@ func (r *runner) run(ctx context.Context, c call) (output, error) {
 		return output{}, err
 	}
 	ends.given()
-	stop := context.AfterFunc(ctx, p.Kill)
-	defer stop()
+	ended, stopped := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		if c.write { // git removes its locks when it is asked to end, and cannot when it is killed
+			p.Terminate()
+			select {
+			case <-ended:
+				return
+			case <-time.After(graceTime):
+			}
+		}
+		p.Kill()
+	})
 	var all sync.WaitGroup
 	all.Go(func() {
 		_, _ = ends.in.write.Write(c.in) // git may end before it has read all
@@ -193,6 +205,10 @@ func (r *runner) run(ctx context.Context, c call) (output, error) {
 		_, _ = io.Copy(io.Discard, ends.out.read)
 	}
 	exit := p.Wait()
+	close(ended)
+	if !stop() {
+		<-stopped
+	}
 	all.Wait()
 	o.code, o.errors, o.notes = exit.Code, complain(complaint), exit.Notes
 	switch {
