@@ -65,6 +65,9 @@ func (s *Service) make(ctx context.Context, in commitIn, prepared *making) (a co
 	if err := c.publish(ctx, id); err != nil {
 		return a, err
 	}
+	for _, name := range []string{"SQUASH_MSG", "MERGE_MSG"} { // as git does: the next commit would begin with them
+		_ = d.dir.Remove(name)
+	}
 	a.Data = commitOut{Commit: id, Subject: clip(subject(m.message)), FilesChanged: len(list), StagedPaths: []string{}}
 	room := s.Limits.Room() - 2048
 	for _, f := range list {

@@ -49,7 +49,7 @@ func (w *world) sound(leftStaged ...string) {
 		w.t.Fatal(err)
 	}
 	for _, e := range names {
-		if strings.HasSuffix(e.Name(), ".lock") || strings.HasPrefix(e.Name(), "dodo-candidate") {
+		if strings.HasSuffix(e.Name(), ".lock") || e.Name() == "SQUASH_MSG" || strings.HasPrefix(e.Name(), "dodo-candidate") {
 			w.t.Errorf("%s is left", e.Name())
 		}
 	}
@@ -155,6 +155,17 @@ func TestCommit(t *testing.T) {
 				w.write("lf", "a\r\n")
 			},
 			args{"all": true}, []string{"A .gitattributes", "M crlf", "A lf"}, nil, "",
+		},
+		"a squashed merge": {
+			func(w *world) {
+				w.run("checkout", "-qb", "side")
+				w.write("side", "s\n")
+				w.run("add", ".")
+				w.run("commit", "-qm", "side")
+				w.run("checkout", "-q", "main")
+				w.run("merge", "-q", "--squash", "side")
+			},
+			args{}, []string{"A side"}, nil, "",
 		},
 		"untracked cache": {
 			func(w *world) { shapes["untracked cache"](w) },
