@@ -213,7 +213,7 @@ var caseLine = regexp.MustCompile(`^Case (\d+): (.+?): (.+)$`)
 // TestDocsSecurity makes the table of attacks from the tests that try them.
 func TestDocsSecurity(t *testing.T) {
 	type attack struct {
-		number            int
+		number           int
 		what, result, by string
 	}
 	var list []attack

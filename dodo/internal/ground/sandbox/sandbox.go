@@ -65,6 +65,11 @@ type Spec struct {
 	// Scripts are private files given to it, by the absolute path that each is to have: it
 	// can read and run them. They are outside of the workspace.
 	Scripts []string
+	// Read and Write are more files and directories that it sees, by absolute paths without
+	// links and outside of the workspace: what is in Write it may change too, unless ReadOnly
+	// is set. Who names them has made sure that the command may have them; what is not there
+	// is left out.
+	Read, Write []string
 
 	skip string // a step to leave out, for the test that it is missed
 }

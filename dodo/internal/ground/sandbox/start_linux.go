@@ -118,11 +118,17 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 	for _, script := range s.Scripts {
 		pl.Mounts = append(pl.Mounts, mount{From: script, To: script})
 	}
+	for _, path := range s.Read {
+		pl.Mounts = append(pl.Mounts, mount{From: path, To: path, Optional: true})
+	}
+	for _, path := range s.Write {
+		pl.Mounts = append(pl.Mounts, mount{From: path, To: path, Write: !s.ReadOnly, Optional: true})
+	}
 	root := mount{From: p.root, To: p.root, Write: !s.ReadOnly}
 	sortMounts(pl.Mounts)
 	pl.Mounts = append(pl.Mounts, root)
 	if !s.ReadOnly {
-		pl.Mounts = append(pl.Mounts, guards(kept.Git)...)
+		pl.Mounts = append(pl.Mounts, guards(slices.Concat(kept.Git, s.Write))...)
 	}
 	for _, h := range p.box.o.Hidden {
 		if within(p.root, h) {
@@ -132,7 +138,7 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 	pl.Run = []string{"/"}
 	pl.Write = []string{home, "/tmp", "/dev/shm"}
 	if !s.ReadOnly {
-		pl.Write = append(pl.Write, p.root)
+		pl.Write = append(append(pl.Write, p.root), s.Write...)
 	}
 	pl.Devices = append(slices.Clone(devices), "/dev/pts", "/dev/ptmx")
 	for name, value := range map[string]string{"HOME": home, "TMPDIR": "/tmp"} {
@@ -167,12 +173,12 @@ func (p *Place) planReduced(pl plan, s Spec) (plan, []string, error) {
 			pl.Run = append(pl.Run, dir)
 		}
 	}
-	pl.Run = append(append(pl.Run, "/proc"), s.Scripts...)
+	pl.Run = append(append(append(pl.Run, "/proc"), s.Scripts...), s.Read...)
 	pl.Write = []string{p.cache}
 	if s.ReadOnly {
-		pl.Run = append(pl.Run, p.root)
+		pl.Run = append(append(pl.Run, p.root), s.Write...)
 	} else {
-		pl.Write = append(pl.Write, p.root)
+		pl.Write = append(append(pl.Write, p.root), s.Write...)
 	}
 	pl.Devices = append(slices.Clone(devices), "/dev/pts", "/dev/ptmx")
 	for name, value := range map[string]string{"HOME": p.cache, "TMPDIR": temp} {

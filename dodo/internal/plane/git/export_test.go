@@ -1,0 +1,26 @@
+package git
+
+import (
+	"time"
+
+	"localmcp/dodo/internal/ground/sandbox"
+)
+
+// testMode is the sandbox that the tests of this package have.
+const testMode = sandbox.Require
+
+// Patient sets how long a run that only reads may take.
+func (s *Service) Patient(d time.Duration) { s.patience = d }
+
+// Tested is a service as tests have it. fail may be nil.
+func Tested(c Config, fail func(point string) error) *Service {
+	s := New(c)
+	s.mode, s.fail = testMode, fail
+	return s
+}
+
+// Harmless is harmless.
+var Harmless = harmless
+
+// Recent is recent.
+var Recent = recent
