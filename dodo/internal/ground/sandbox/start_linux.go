@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/internal/fault"
@@ -91,7 +92,7 @@ func (b *Box) level(ctx context.Context, m Mode) (Isolation, error) {
 
 // plan says how the walls of a command are built.
 func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []string, err error) {
-	pl = plan{Skip: s.skip, Level: level, Args: s.Args, Dir: s.Dir, Env: slices.Clone(s.Env), Size: s.Terminal, NoSetID: os.Geteuid() == 0, Limits: limits(level == Reduced)}
+	pl = plan{Skip: s.skip, Level: level, Args: s.Args, Dir: s.Dir, Env: lastOnly(s.Env), Size: s.Terminal, NoSetID: os.Geteuid() == 0, Limits: limits(level == Reduced)}
 	pl.Covers = slices.Clone(kept.Secrets)
 	if err := os.MkdirAll(p.cache, 0o700); err != nil {
 		return pl, nil, fault.Wrap(contract.InternalError, err, "the directory for the caches of commands cannot be made")
@@ -145,6 +146,21 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 		pl.Env = setenv(pl.Env, name, value)
 	}
 	return pl, notes, nil
+}
+
+// lastOnly keeps of each variable what was said last, as programs are started elsewhere:
+// most of them take the first.
+func lastOnly(env []string) (list []string) {
+	seen := map[string]bool{}
+	for _, kv := range slices.Backward(env) {
+		name, _, ok := strings.Cut(kv, "=")
+		if ok && !seen[name] {
+			seen[name] = true
+			list = append(list, kv)
+		}
+	}
+	slices.Reverse(list)
+	return list
 }
 
 // hides reports whether a directory is one that no command may see, or has one in it.

@@ -528,7 +528,7 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	w := repo(t, on)
-	out := w.home.Path("out")
+	out := filepath.Join(w.root, ".git", "out") // hooks see nothing else
 	hook(w, "pre-commit", "echo pre $# $GIT_AUTHOR_NAME >>'"+out+"'; echo made >made; git add 'm?de'\n")
 	hook(w, "prepare-commit-msg", "echo prepare $2 >>'"+out+"'; echo 'x: ' >\"$1.new\"; cat \"$1\" >>\"$1.new\"; mv \"$1.new\" \"$1\"\n")
 	hook(w, "commit-msg", "echo msg >>'"+out+"'; tr a-z A-Z <\"$1\" >\"$1.new\"; mv \"$1.new\" \"$1\"\n")

@@ -137,8 +137,11 @@ func (r *runner) environ(c call) []string {
 // spec is a run as the sandbox takes it.
 func (r *runner) spec(c call) sandbox.Spec {
 	args := []string{r.program, "--no-pager"}
-	s := sandbox.Spec{Dir: r.place.Root(), Env: r.environ(c), Mode: r.mode, Network: sandbox.NoNetwork, ReadOnly: !c.write}
+	// Where no repository is named git looks for none: what a pointer in the workspace names
+	// it could not see.
+	s := sandbox.Spec{Dir: "/", Env: r.environ(c), Mode: r.mode, Network: sandbox.NoNetwork, ReadOnly: !c.write}
 	if r.repo != nil {
+		s.Dir = r.place.Root()
 		args = append(args, "-C", r.repo.top)
 		s.Read = r.repo.read
 		if c.write {

@@ -45,8 +45,10 @@ func newWorld(t testing.TB, rel string, change ...func(*git.Config)) *world {
 	w.home.Set("GIT_EDITOR", ":")
 	w.home.Write(t, ".gitconfig", "[user]\nname = Ada Example\nemail = ada@example.com\n[init]\ndefaultBranch = main\n[protocol \"file\"]\nallow = always\n[advice]\ndetachedHead = false\n")
 	w.root = w.home.Path(rel)
-	if err := os.MkdirAll(w.root, 0o755); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{w.root, w.home.Path("cache")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.serve(nil, change...)
 	return w
