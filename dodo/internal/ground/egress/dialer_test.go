@@ -26,6 +26,8 @@ func dialer(t testing.TB, c egress.Config) *egress.Dialer {
 	return d
 }
 
+// Case 68: a name has a public address when it is judged and loopback when it is reached: the judged address is reached.
+//
 // TestRebinding: a name that has another address each time it is asked about is asked about
 // once, and the connection goes to the address that was judged.
 func TestRebinding(t *testing.T) {

@@ -204,6 +204,8 @@ func TestProxyTunnels(t *testing.T) {
 	}
 }
 
+// Case 68: a command asks the proxy for other hosts, addresses, port 22: refused, with what the owner can do.
+//
 // TestProxyRefuses: requests that do not get through, and never reach the host.
 func TestProxyRefuses(t *testing.T) {
 	var mu sync.Mutex
@@ -281,6 +283,8 @@ func TestProxyRefuses(t *testing.T) {
 	}
 }
 
+// Case 68: a request hides another one, or names two hosts: the target's address alone counts, nothing passes unseen.
+//
 // TestProxyNoSmuggling: what is ambiguous to others is one request to the host, and a refused
 // request takes what was sent behind it along.
 func TestProxyNoSmuggling(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"localmcp/dodo/internal/ground/egress"
 )
 
+// Case 60: loopback, private, link-local and metadata addresses of both families: not public, reached by no proxy.
+//
 // TestSpecialRanges walks both edges of every range that is set aside: its first and last
 // address are special, those just outside are what they are.
 func TestSpecialRanges(t *testing.T) {
@@ -64,6 +66,8 @@ func TestSpecialRanges(t *testing.T) {
 	}
 }
 
+// Case 60: such an address inside another one (mapped, NAT64, 6to4, Teredo): judged as what it carries, or refused.
+//
 // TestSpecialForms: single addresses that one may come with, and what they are.
 func TestSpecialForms(t *testing.T) {
 	for s, public := range map[string]bool{

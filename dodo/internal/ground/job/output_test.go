@@ -18,6 +18,8 @@ import (
 	"localmcp/dodo/internal/ground/text"
 )
 
+// Case 58: output has escape sequences (clipboard, title, questions to the terminal): none is in the answer.
+//
 // TestCleaned: what reaches a caller is text (user-pain 92, 93; case 58).
 func TestCleaned(t *testing.T) {
 	w := newWorld(t)
@@ -179,6 +181,8 @@ func TestLiveOutput(t *testing.T) {
 	}
 }
 
+// Case 42: a command floods its output: bounded on disk and in memory, beginning and end are kept.
+//
 // TestFlood: 200 MB of output take neither memory nor other calls' time (case 42).
 func TestFlood(t *testing.T) {
 	if testing.Short() {

@@ -35,6 +35,8 @@ func TestRunCommand(t *testing.T) {
 	}
 }
 
+// Case 41: a command waits for input: it is at its end at once.
+//
 // TestStdinIsAtItsEnd: what waits for input does not wait (user-pain 88, 90; case 41).
 func TestStdinIsAtItsEnd(t *testing.T) {
 	w := newWorld(t)
@@ -45,6 +47,8 @@ func TestStdinIsAtItsEnd(t *testing.T) {
 	refused(t, err, contract.Conflict)
 }
 
+// Case 48: the server's environment has tokens and sockets: not in the command's.
+//
 // TestEnvironment: commands get what is on the list and nothing of the server.
 func TestEnvironment(t *testing.T) {
 	w := newWorld(t)
@@ -249,6 +253,8 @@ func TestCancel(t *testing.T) {
 	refused(t, err, contract.JobNotRunning)
 }
 
+// Case 43: a child holds the output open after the command ended: the result comes all the same.
+//
 // TestOutputHeldOpen: a child that outlives its parent holds the output open; the answer does
 // not wait for it (user-pain 91; case 43).
 func TestOutputHeldOpen(t *testing.T) {

@@ -114,10 +114,13 @@ func hostile(w *world) (marker string) {
 	return marker
 }
 
+// Case 51: a repository names programs in every kind of configuration, in attributes, hooks and a submodule: git runs none of them, not even without walls.
+//
 // TestHostileRepository: whatever a repository's configuration, attributes, hooks and
 // submodules say, reading and committing run none of it. A last step shows that plain git does.
 func TestHostileRepository(t *testing.T) {
 	w := repo(t)
+	w.git.Unwalled() // behind walls a program could not leave its mark
 	shapes["submodule"](w)
 	w.write("sub/file", "first\n")
 	w.run("-C", "sub", "add", "file")
@@ -194,6 +197,7 @@ func TestHostileRepository(t *testing.T) {
 // TestHostileMissingObject: an object that is not there is not fetched.
 func TestHostileMissingObject(t *testing.T) {
 	w := repo(t)
+	w.git.Unwalled() // behind walls a program could not leave its mark
 	w.write("README", "second\n")
 	w.run("commit", "-qam", "second")
 	id := strings.TrimSpace(w.run("rev-parse", "HEAD:README"))
