@@ -21,9 +21,12 @@ import (
 //go:embed 0001_state.sql
 var first string
 
+//go:embed 0003_schedules.sql
+var schedules string
+
 // Migrations are the steps of the schema, for the tests of packages that own tables and for
 // the generated documents. The one at index i brings version i to i+1.
-var Migrations = []string{first}
+var Migrations = []string{first, schedules}
 
 // applicationID marks the database: "dodo".
 const applicationID = 0x646f646f
