@@ -194,7 +194,7 @@ func TestOneClaim(t *testing.T) {
 	// A run is settled once; a process that is gone is known.
 	r := runs[1]
 	r.Status, r.Job = state.RunLaunched, "job_1"
-	if ok, err := s.SettleRun(ctx, ws, r); !ok || err != nil {
+	if ok, err := s.SettleRun(ctx, ws, state.RunClaimed, r); !ok || err != nil {
 		t.Error(err)
 	}
 	var theirs *state.Store
@@ -212,7 +212,7 @@ func TestOneClaim(t *testing.T) {
 	}
 	r.Status = state.RunEnded
 	for _, want := range []bool{true, false} {
-		if ok, err := theirs.SettleRun(ctx, ws, r); ok != want || err != nil {
+		if ok, err := theirs.SettleRun(ctx, ws, state.RunLaunched, r); ok != want || err != nil {
 			t.Errorf("%v, %v", ok, err)
 		}
 	}

@@ -176,16 +176,16 @@ func (s *Store) TakeRun(ctx context.Context, t Taking) (taken bool, err error) {
 	return taken && err == nil, err
 }
 
-// SettleRun notes what became of an open run; false when it was settled before. What is
-// launched, and what could not be, is in the audit too.
-func (s *Store) SettleRun(ctx context.Context, workspace string, r Run) (settled bool, err error) {
+// SettleRun notes what became of a run that had another status; false when it does not have
+// that any more. What is launched, and what could not be, is in the audit too.
+func (s *Store) SettleRun(ctx context.Context, workspace string, from RunStatus, r Run) (settled bool, err error) {
 	err = s.Write(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
 		ended := any(s.stamp())
 		if r.Status == RunLaunched {
 			ended = nil
 		}
-		n, err := exec(ctx, c, `UPDATE schedule_runs SET status = ?, reason = ?, job = ?, ended = ? WHERE schedule = ? AND due = ? AND status IN ('claimed', 'launched')`,
-			string(r.Status), r.Reason, r.Job, ended, r.Schedule, r.Due.UnixMilli())
+		n, err := exec(ctx, c, `UPDATE schedule_runs SET status = ?, reason = ?, job = ?, ended = ? WHERE schedule = ? AND due = ? AND status = ?`,
+			string(r.Status), r.Reason, r.Job, ended, r.Schedule, r.Due.UnixMilli(), string(from))
 		if settled = n == 1; err != nil || !settled {
 			return err
 		}
