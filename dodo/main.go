@@ -84,6 +84,7 @@ func (p *program) root() *cobra.Command {
 		p.changesCommand(),
 		p.rollbackCommand(),
 		p.recoverCommand(),
+		p.scheduleCommand(),
 		p.versionCommand(),
 	)
 	return root

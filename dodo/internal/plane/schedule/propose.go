@@ -25,7 +25,7 @@ func (s *Service) Add(ctx context.Context, by contract.Principal, owner bool, sp
 	}
 	x := state.Schedule{
 		ID: p.ID, Workspace: p.Workspace, Payload: raw, Digest: digest, Status: state.SchedulePending,
-		Created: s.Now(), Expires: time.UnixMilli(spec.ExpiresAt).UTC(),
+		Created: s.Now().Truncate(time.Millisecond).UTC(), Expires: time.UnixMilli(spec.ExpiresAt).UTC(),
 	}
 	if err := s.State.AddSchedule(ctx, x, MostOpen); err != nil {
 		return state.Schedule{}, p, err
