@@ -23,7 +23,8 @@ func (p *program) scheduleCommand() *cobra.Command {
 		Short:   "Commands that the clock starts, once you have approved each",
 		Long: "A schedule is one command, when it runs, and until when. Clients may propose some and you may add your\n" +
 			"own; none runs before you approve exactly what it says. Each run needs the workspace's saved trust to be\n" +
-			"trusted, and uses the files as they are then. Times that are missed are skipped, never made up for.",
+			"trusted, and uses the files as they are then. Times that are missed are skipped, never made up for. Servers\n" +
+			"on stdio start none; the one that will is not in this version.",
 	}
 	c.AddCommand(p.scheduleListCommand(), p.scheduleShowCommand(), p.scheduleAddCommand(), p.scheduleApproveCommand(), p.scheduleRevokeCommand(),
 		p.schedulePauseCommand(), p.scheduleResumeCommand(), p.scheduleHistoryCommand(), p.schedulePreviewCommand())
