@@ -1,6 +1,7 @@
 package cron_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -120,10 +121,17 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// TestEnd: there is nothing after the last year that can be written.
-func TestEnd(t *testing.T) {
-	if p := parse(t, "0 0 1 1 *", "Asia/Tokyo").Preview(instant(t, "9998-06-01T00:00:00Z"), 5); len(p.Runs) != 1 {
-		t.Errorf("%v", p.Runs)
+// TestEnds: what cannot be written is no answer.
+func TestEnds(t *testing.T) {
+	for _, zone := range []string{"Asia/Tokyo", "America/New_York"} {
+		for from, want := range map[string]int{
+			"0000-01-01T00:00:00Z": 5, "9998-06-01T00:00:00Z": 1, "9999-12-31T12:00:00Z": 0, "9999-12-31T23:59:59Z": 0,
+		} {
+			p := parse(t, "0 0 1 1 *", zone).Preview(instant(t, from), 5)
+			if _, err := json.Marshal(p); err != nil || len(p.Runs) != want {
+				t.Errorf("from %s in %s: %v, %v", from, zone, p.Runs, err)
+			}
+		}
 	}
 }
 

@@ -17,9 +17,11 @@ type stretch struct {
 }
 
 const (
-	hour     = int64(3600)
-	day      = 24 * hour
-	farthest = 253402300800 - 2*day // two days before the year 10000, which RFC 3339 cannot write in any zone
+	hour = int64(3600)
+	day  = 24 * hour
+	// RFC 3339 can write the years 0 to 9999. Two days at both ends are for the zones.
+	earliest = -62167219200 + 2*day
+	farthest = 253402300800 - 2*day
 
 	// idle is how long a search goes on without finding anything. No date that comes at all
 	// stays away longer than 40 years: 29 February on a given day of the week, across 2100.
@@ -70,6 +72,9 @@ type event struct {
 // walk gives what happens from an instant on, in its order, until f wants no more or the
 // search has gone on for long without anything.
 func (s *Schedule) walk(from int64, f func(event) bool) {
+	if from = max(from, earliest); from >= farthest {
+		return
+	}
 	last := from // of what was found
 	st := at(s.zone, from)
 	high := shown(s.zone, st)

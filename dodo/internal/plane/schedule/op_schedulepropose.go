@@ -46,10 +46,7 @@ func (s *Service) propose() contract.Op {
 			"proposed, with `dodo schedule approve`. At most 64 are open in a workspace.",
 		Scope: contract.ScopeExec, Class: contract.ClassExec,
 	}, func(ctx context.Context, c contract.Call, in proposeIn) (a contract.Answer[proposeOut], err error) {
-		x, p, err := s.Add(ctx, c.Principal, false, Spec{
-			Name: in.Name, Command: in.Command, Cwd: in.Cwd, Cron: in.Cron, Timezone: in.Timezone,
-			ExpiresAt: in.ExpiresAt, TimeoutMs: in.TimeoutMs, Sandbox: in.Sandbox, Network: in.Network,
-		})
+		x, p, err := s.Add(ctx, c.Principal, false, Spec(in))
 		if err != nil {
 			return a, err
 		}

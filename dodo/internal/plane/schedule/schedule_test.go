@@ -211,6 +211,13 @@ func propose(ctx context.Context, s *schedule.Service, by contract.Principal, ar
 	if p.Done == nil {
 		return nil, errors.New("the owner would be asked")
 	}
+	envelope, err := op.Encode(contract.Success("ws_1", "boot_1", *p.Done))
+	if err == nil {
+		err = s.Ops()[0].Fits(envelope)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if raw, err = op.Encode(p.Done.Data); err != nil {
 		return nil, err
 	}
