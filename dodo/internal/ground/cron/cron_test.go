@@ -114,7 +114,7 @@ func TestNever(t *testing.T) {
 			if at, ok := parse(t, expr, zone).Next(instant(t, "2026-01-01T00:00:00Z")); ok {
 				t.Errorf("%s: %v", expr, at)
 			}
-			if d := time.Since(begun); d > 100*time.Millisecond {
+			if d := time.Since(begun); d > 100*time.Millisecond*slack {
 				t.Errorf("%s in %s took %v", expr, zone, d)
 			}
 		}
@@ -174,7 +174,10 @@ func TestQuick(t *testing.T) {
 
 // TestAsGronx: outside of jumps a schedule is due exactly when gronx says so.
 func TestAsGronx(t *testing.T) {
-	g := gronx.New()
+	g, days := gronx.New(), 70
+	if slack > 1 {
+		days = 7
+	}
 	for _, expr := range []string{
 		"* * * * *", "*/7 * * * *", "0 0 13 * 5", "0 0 */2 * 1", "0 0 1 * */2", "15,45 8-18/3 1-7 * 1-5", "0 12 * 2 mon,wed", "5 4 * * sun", "0 0 1-31 * 2",
 		"10-20/5 */5 31 * *", "0 0 * * 5-7", "0 0 * * 4-7/3", "0 3 * feb-apr 0,3",
@@ -182,7 +185,7 @@ func TestAsGronx(t *testing.T) {
 		s := parse(t, expr, "UTC")
 		at := instant(t, "2027-12-28T00:00:00Z")
 		next, _ := s.Next(at.Add(-time.Minute))
-		for range 70 * 24 * 60 {
+		for range days * 24 * 60 {
 			due, err := g.IsDue(expr, at)
 			if err != nil {
 				t.Fatal(expr, err)

@@ -28,6 +28,7 @@ type world struct {
 	dir      string // of the installation
 	root     string
 	at       time.Time
+	live     bool // the clock goes, as the bubble's does
 	store    *state.Store
 	tree     *workspace.Tree
 	id       string
@@ -36,7 +37,12 @@ type world struct {
 	launcher *launcher
 }
 
-func (w *world) now() time.Time { return w.at }
+func (w *world) now() time.Time {
+	if w.live {
+		return time.Now()
+	}
+	return w.at
+}
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -586,17 +592,13 @@ func TestWaitingLaunch(t *testing.T) {
 func TestRunTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.at = time.Now()
-		s := schedule.New(schedule.Config{
-			Tree: w.tree, State: w.store, Workspace: w.id, Policy: func(context.Context) (string, error) { return "p1", nil },
-			Now: func() time.Time { return w.at },
-		})
+		w.at, w.live = time.Now(), true
+		s := w.service(w.store)
 		ctx, stop := context.WithCancel(t.Context())
 		x := w.approved(s)
 		done := make(chan error)
 		go func() { done <- s.Run(ctx, w.launcher) }()
-		w.at = x.Next
-		time.Sleep(tickAndABit)
+		time.Sleep(time.Until(x.Next) + 1100*time.Millisecond)
 		synctest.Wait()
 		w.launcher.mu.Lock()
 		if len(w.launcher.launched) != 1 {
@@ -608,5 +610,3 @@ func TestRunTicks(t *testing.T) {
 		must(t, w.store.Close())
 	})
 }
-
-const tickAndABit = 1100 * time.Millisecond
