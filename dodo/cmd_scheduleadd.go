@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -14,13 +13,6 @@ import (
 	"localmcp/dodo/internal/plane/schedule"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
-)
-
-// The bounds that clients have by the schema of schedule_propose.
-const (
-	mostScheduleName = 120 // characters
-	leastTimeout     = time.Second
-	mostTimeout      = 30 * time.Minute
 )
 
 func (p *program) scheduleAddCommand() *cobra.Command {
@@ -37,16 +29,8 @@ func (p *program) scheduleAddCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			until, err := expiry(expires, time.Now())
-			n := utf8.RuneCountInString(spec.Name)
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case n < 1 || n > mostScheduleName || !utf8.ValidString(spec.Name):
-				return fault.New(cli.Usage, "--name must have 1 to %d characters", mostScheduleName)
-			case !utf8.ValidString(spec.Command):
-				return fault.New(cli.Usage, "--command must be UTF-8")
-			case timeout < leastTimeout || timeout > mostTimeout:
-				return fault.New(cli.Usage, "--timeout must be %v to %v", leastTimeout, mostTimeout)
 			}
 			spec.ExpiresAt, spec.TimeoutMs = until.UnixMilli(), timeout.Milliseconds()
 			spec.Sandbox, spec.Network = !unboxed, network

@@ -11,3 +11,6 @@ func (s *Service) Tick(ctx context.Context, l Launcher) error {
 
 // Look is Tick without the waiting.
 func (s *Service) Look(ctx context.Context, l Launcher) error { return s.tick(ctx, l) }
+
+// Wait waits for the launches.
+func (s *Service) Wait() { s.begun.all.Wait() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/state"
@@ -74,7 +75,14 @@ func (s *Service) draft(ctx context.Context, by contract.Principal, owner bool, 
 
 // sound holds what does not depend on the time.
 func (s *Service) sound(spec Spec, owner bool) error {
+	timeout, n := time.Duration(spec.TimeoutMs)*time.Millisecond, utf8.RuneCountInString(spec.Name)
 	switch {
+	case n < 1 || n > mostName || !utf8.ValidString(spec.Name):
+		return fault.New(contract.InvalidInput, "the name must have 1 to %d characters", mostName).WithHint("give it a name to tell it by")
+	case !utf8.ValidString(spec.Command):
+		return fault.New(contract.InvalidInput, "the command is not UTF-8").WithHint("put it into a script of the workspace and run that")
+	case timeout < leastTimeout || timeout > mostTimeout:
+		return fault.New(contract.InvalidInput, "the timeout must be %v to %v", leastTimeout, mostTimeout).WithHint("let the command do less at a time")
 	case strings.TrimSpace(spec.Command) == "":
 		return fault.New(contract.InvalidInput, "the command is empty").WithHint("give the command to run")
 	case strings.IndexByte(spec.Command, 0) >= 0:

@@ -152,9 +152,16 @@ type launcher struct {
 	wait      chan struct{}
 }
 
-func (l *launcher) Launch(_ context.Context, x schedule.Launch) (string, error) {
+func (l *launcher) Launch(ctx context.Context, x schedule.Launch) (string, error) {
 	if l.wait != nil {
-		<-l.wait
+		select {
+		case <-l.wait:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	if err := x.Check(ctx); err != nil {
+		return "", err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -586,6 +593,46 @@ func TestWaitingLaunch(t *testing.T) {
 	w.tick(s)
 	w.tick(s)
 	w.wants("12:01 launched", "12:02 skipped")
+}
+
+// TestWaitedTooLong: when its turn comes, a launch is held against everything once more.
+func TestWaitedTooLong(t *testing.T) {
+	for want, change := range map[string]func(w *world, id string){
+		"12:01 failed CONFLICT: the schedule is revoked": func(w *world, id string) {
+			_, err := w.store.RevokeSchedule(w.t.Context(), id)
+			must(w.t, err)
+		},
+		"12:01 failed FORBIDDEN: the workspace's saved trust is inspect": func(w *world, _ string) { w.trust(contract.TrustInspect) },
+		"12:01 failed TIMEOUT: its turn came too late":                   func(w *world, _ string) { w.at = w.at.Add(61 * time.Second) },
+	} {
+		w := newWorld(t)
+		s := w.service(w.store)
+		x := w.approved(s)
+		w.launcher.wait = make(chan struct{})
+		w.at = w.at.Add(time.Minute)
+		must(t, s.Look(t.Context(), w.launcher))
+		change(w, x.ID)
+		close(w.launcher.wait)
+		s.Wait()
+		w.wants(want)
+		if len(w.launcher.launched) > 0 {
+			t.Error("it was started")
+		}
+	}
+}
+
+// TestEndWhileWaiting: a scheduler that ends leaves no launch behind.
+func TestEndWhileWaiting(t *testing.T) {
+	w := newWorld(t)
+	s := w.service(w.store)
+	w.approved(s)
+	w.launcher.wait = make(chan struct{})
+	w.at = w.at.Add(time.Minute)
+	ctx, stop := context.WithCancel(t.Context())
+	must(t, s.Look(ctx, w.launcher))
+	stop()
+	s.Wait()
+	w.wants("12:01 failed the server ended before it was started")
 }
 
 // TestRunTicks: Run looks every second, and leaves nothing behind when it is told to end.

@@ -36,10 +36,11 @@ type occurrence struct {
 func key(r state.Run) occurrence { return occurrence{r.Schedule, r.Due.UnixMilli()} }
 
 // Run starts what is due, once a second, until ctx ends, and then waits for the launches it
-// began. A failure of the state is logged, once until it is over, and costs no more than the
+// began. What was due before it began is missed. One Run at a time. A failure of the state is logged, once until it is over, and costs no more than the
 // times that pass meanwhile.
 func (s *Service) Run(ctx context.Context, l Launcher) error {
 	defer s.begun.all.Wait()
+	s.boot = s.Now()
 	clock := time.NewTicker(tick)
 	defer clock.Stop()
 	failing := false
@@ -184,7 +185,7 @@ func (s *Service) launch(ctx context.Context, l Launcher, p Payload, due time.Ti
 	s.fly(r, true)
 	s.begun.all.Go(func() {
 		defer s.fly(r, false)
-		job, err := l.Launch(ctx, p.launch(due))
+		job, err := l.Launch(ctx, s.launchOf(p, due))
 		r.Status, r.Job = state.RunLaunched, job
 		if err != nil {
 			r.Status, r.Reason = state.RunFailed, failure(err)
@@ -201,10 +202,13 @@ func (s *Service) launch(ctx context.Context, l Launcher, p Payload, due time.Ti
 // failure is what is kept of an error: a code and a sentence, never its cause.
 func failure(err error) string {
 	var f *fault.Error
-	if !errors.As(err, &f) {
-		return string(contract.InternalError)
+	switch {
+	case errors.As(err, &f):
+		return string(f.Code) + ": " + f.Msg
+	case errors.Is(err, context.Canceled):
+		return "the server ended before it was started"
 	}
-	return string(f.Code) + ": " + f.Msg
+	return string(contract.InternalError)
 }
 
 func (s *Service) fly(r state.Run, begun bool) {

@@ -21,8 +21,11 @@ import (
 const (
 	MostOpen       = 64 // in a workspace
 	LongestLife    = 30 * 24 * time.Hour
-	mostCommand    = 64 << 10 // bytes
 	DefaultTimeout = 5 * time.Minute
+	leastTimeout   = time.Second
+	mostTimeout    = 30 * time.Minute
+	mostName       = 120      // characters
+	mostCommand    = 64 << 10 // bytes
 )
 
 // Grants knows whether what a remote client proposed may still run: its grant lives, and the
@@ -57,7 +60,7 @@ type Service struct {
 	begun running
 }
 
-// New returns the schedules of a workspace. What is due before now is never run by it.
+// New returns the schedules of a workspace.
 func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
