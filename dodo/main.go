@@ -97,6 +97,7 @@ func (p *program) root() *cobra.Command {
 		p.rollbackCommand(),
 		p.jobsCommand(),
 		p.recoverCommand(),
+		p.scheduleCommand(),
 		p.versionCommand(),
 	)
 	return root

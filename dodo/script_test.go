@@ -41,7 +41,8 @@ func TestHelp(t *testing.T) {
 	h := testenv.NewHome(t)
 	for _, words := range []string{
 		"", "status", "stop", "pending", "approve", "deny", "trust", "access-mode", "access", "access list", "access set", "access remove", "audit", "audit verify",
-		"limits", "config", "config get", "config set", "config list", "project", "project add", "project list", "project info", "project remove", "changes", "rollback", "recover", "connect", "doctor", "version", "stdio",
+		"limits", "config", "config get", "config set", "config list", "project", "project add", "project list", "project info", "project remove", "changes", "rollback", "recover",
+		"schedule", "schedule list", "schedule show", "schedule add", "schedule approve", "schedule revoke", "schedule pause", "schedule resume", "schedule history", "schedule preview", "connect", "doctor", "version", "stdio",
 	} {
 		name := "dodo"
 		if words != "" {

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"localmcp/internal/testenv"
 )
@@ -61,9 +63,13 @@ var direct = map[string][]string{
 		`"operations":[{"op":"move","path":%[1]q,"destPath":"moved"}]`,
 		`"operations":[{"op":"move","path":"open.txt","destPath":%[1]q}]`,
 	},
-	"run_command":  {`"command":"true","cwd":%[1]q`},
-	"run_commands": {`"commands":[{"command":"true"},{"command":"true","cwd":%[1]q}]`},
-	"exec_command": {`"program":"true","cwd":%[1]q,"idempotencyKey":"12345678"`, `"program":"./%[1]s","idempotencyKey":"12345678"`},
+	"run_command":      {`"command":"true","cwd":%[1]q`},
+	"run_commands":     {`"commands":[{"command":"true"},{"command":"true","cwd":%[1]q}]`},
+	"git_diff":         {`"paths":[%[1]q]`, `"paths":["open.txt",%[1]q],"staged":true`},
+	"git_log":          {`"path":%[1]q`},
+	"git_commit":       {`"message":"x","paths":[%[1]q]`},
+	"schedule_propose": {`"name":"n","command":"true","cwd":%[1]q,"cron":"0 3 * * *","expiresAt":` + strconv.FormatInt(time.Now().Add(48*time.Hour).UnixMilli(), 10)},
+	"exec_command":     {`"program":"true","cwd":%[1]q,"idempotencyKey":"12345678"`, `"program":"./%[1]s","idempotencyKey":"12345678"`},
 }
 
 // around are calls that name nothing closed, and whose answers could.
@@ -90,6 +96,9 @@ var around = map[string][]string{
 	"run_commands": {`"commands":[{"command":"tail -q -n 1 .e* sub/.E* | tr h H"},{"command":"cat sub/*d_rsa","cwd":"."}]`},
 	"exec_command": {`"program":"cat","args":["sub/id_rsa"],"idempotencyKey":"secrets-exec"`},
 	"list_jobs":    {``},
+	"git_status":   {``},
+	"git_diff":     {``},
+	"git_log":      {``},
 }
 
 // byID are the operations that name what they work on by an id alone.

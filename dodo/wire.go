@@ -19,8 +19,10 @@ import (
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/dodo/internal/host"
+	"localmcp/dodo/internal/plane/git"
 	"localmcp/dodo/internal/plane/notes"
 	"localmcp/dodo/internal/plane/overview"
+	"localmcp/dodo/internal/plane/schedule"
 	"localmcp/dodo/internal/plane/web"
 	"localmcp/internal/fault"
 )
@@ -188,8 +190,10 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note, Waiting: changes.Waiting,
 			Tasks: jobs.Tasks, Isolation: s.walls.isolation, WebFetch: s.config.AllowWebFetch,
 		}),
-		jobs: jobs,
-		web:  s.walls.web,
+		jobs:     jobs,
+		git:      s.git(tree, id),
+		schedule: s.schedules(tree, id),
+		web:      s.walls.web,
 	}
 	return &host.Runtime{
 		ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Jobs: jobs,
@@ -267,12 +271,14 @@ type services struct {
 	notes    *notes.Service
 	overview *overview.Service
 	jobs     *job.Service
+	git      *git.Service
+	schedule *schedule.Service
 	web      *web.Service
 }
 
 // catalogue are the operations of the catalogue that exist. Nil services show theirs too.
 func (s services) catalogue() []contract.Op {
-	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.search.Ops(), s.change.Ops(), s.notes.Ops(), s.jobs.Ops(), s.web.Ops()))
+	return surface.Order(slices.Concat(s.overview.Ops(), s.files.Ops(), s.search.Ops(), s.change.Ops(), s.notes.Ops(), s.jobs.Ops(), s.git.Ops(), s.schedule.Ops(), s.web.Ops()))
 }
 
 // operations are those, and dodo_discover over them.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"localmcp/dodo/internal/config"
 	"localmcp/dodo/internal/ground/egress"
 	"localmcp/dodo/internal/ground/job"
 	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/workspace"
+	"localmcp/dodo/internal/plane/git"
 	"localmcp/dodo/internal/plane/web"
 )
 
@@ -55,10 +58,7 @@ const cachesName = "caches"
 // jobs makes the service that runs the commands of a workspace.
 func (s *served) jobs(ctx context.Context, tree *workspace.Tree, id, epoch string, offers []config.Task) (*job.Service, error) {
 	w := s.walls
-	place := w.box.Place(tree.Root(), filepath.Join(s.dir, cachesName, id), func(ctx context.Context) (sandbox.Kept, error) {
-		k, err := tree.Kept(ctx)
-		return sandbox.Kept{Secrets: k.Secrets, Git: k.Git}, err
-	})
+	place := w.box.Place(tree.Root(), filepath.Join(s.dir, cachesName, id), keptBy(tree))
 	c := job.Config{
 		Tree: tree, Place: place, State: s.store, WorkspaceID: id, Epoch: epoch, Limits: s.config.Limits,
 		Mode: func() sandbox.Mode { return w.mode }, Network: func() sandbox.Network { return w.network },
@@ -69,6 +69,43 @@ func (s *served) jobs(ctx context.Context, tree *workspace.Tree, id, epoch strin
 	}
 	return job.New(ctx, c)
 }
+
+// keptBy finds what a workspace keeps from commands.
+func keptBy(tree *workspace.Tree) func(context.Context) (sandbox.Kept, error) {
+	return func(ctx context.Context) (sandbox.Kept, error) {
+		k, err := tree.Kept(ctx)
+		return sandbox.Kept{Secrets: k.Secrets, Git: k.Git}, err
+	}
+}
+
+// git makes the service that runs git in a workspace. One operation runs git several times:
+// what is kept from it is looked for once. Nothing that a repository says is run there.
+func (s *served) git(tree *workspace.Tree, id string) *git.Service {
+	w := s.walls
+	find := keptBy(tree)
+	var mu sync.Mutex // guards what follows
+	var kept sandbox.Kept
+	var found time.Time
+	place := w.box.Place(tree.Root(), filepath.Join(s.dir, cachesName, id+"-git"), func(ctx context.Context) (sandbox.Kept, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(found) < keptFor {
+			return kept, nil
+		}
+		k, err := find(ctx)
+		if err == nil {
+			kept, found = k, time.Now()
+		}
+		return k, err
+	})
+	return git.New(git.Config{
+		Tree: tree, Place: place, Limits: s.config.Limits, Hooks: s.config.GitHooks, Home: s.home, Hidden: []string{s.dir}, Now: time.Now,
+	})
+}
+
+// keptFor is how long git's runs go by what was found: it hides nothing from them that they
+// would show.
+const keptFor = 2 * time.Second
 
 // proxy lets the commands of one job out by the owner's rules.
 type proxy struct{ dialer *egress.Dialer }

@@ -20,6 +20,7 @@ const (
 	PrefixProject   = "prj"
 	PrefixJob       = "job"
 	PrefixBoot      = "boot"
+	PrefixSchedule  = "sched"
 )
 
 // NewID returns a new id: the prefix, "_" and n random characters of 5 bits each; 0 means

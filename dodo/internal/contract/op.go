@@ -101,6 +101,11 @@ func Read[In, Out any](d Def, handler func(context.Context, Call, In) (Answer[Ou
 	if d.Class != ClassRead && d.Class != ClassPlan && d.Class != ClassJobControl {
 		panic("contract: " + d.Name + " acts; make it with Do")
 	}
+	return answering(d, handler)
+}
+
+// answering is an operation without an act.
+func answering[In, Out any](d Def, handler func(context.Context, Call, In) (Answer[Out], error)) Op {
 	return build(d, func(ctx context.Context, c Call, in In) (Act[Out], error) {
 		a, err := handler(ctx, c, in)
 		if err != nil {
@@ -117,6 +122,16 @@ func Do[In, Out any](d Def, prepare func(context.Context, Call, In) (Act[Out], e
 		panic("contract: " + d.Name + " does not act; make it with Read")
 	}
 	return build(d, prepare, nil)
+}
+
+// Propose makes an operation of class mutate-files or exec that does nothing of the kind
+// itself: it writes down what is to be done later, and only the owner's word on that very
+// proposal, given elsewhere, lets it happen. So the gate asks nobody before it.
+func Propose[In, Out any](d Def, handler func(context.Context, Call, In) (Answer[Out], error)) Op {
+	if d.Class != ClassMutate && d.Class != ClassExec {
+		panic("contract: " + d.Name + " proposes no act; make it with Read")
+	}
+	return answering(d, handler)
 }
 
 // DoOnce is Do for an operation with an idempotency key whose effect is written down: outcome

@@ -153,7 +153,7 @@ func (s *Service) settled(ctx context.Context, r *record) (*record, error) {
 		}
 		return r, nil
 	}
-	runs, err := s.State.Runs(r.Process)
+	runs, err := s.State.Lives(r.Process)
 	if err != nil || runs {
 		return r, err
 	}

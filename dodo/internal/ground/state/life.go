@@ -62,8 +62,8 @@ func (s *Store) me(ctx context.Context) (string, error) {
 // taken when it is first needed.
 func (s *Store) Process(ctx context.Context) (string, error) { return s.me(ctx) }
 
-// Runs reports whether the process of that name is still there.
-func (s *Store) Runs(process string) (bool, error) { return s.alive(process) }
+// Lives reports whether the process of that name is still there.
+func (s *Store) Lives(process string) (bool, error) { return s.alive(process) }
 
 // alive reports whether the process of that name runs, and removes the file of one that
 // does not.

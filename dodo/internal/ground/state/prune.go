@@ -9,7 +9,7 @@ import (
 
 // Retention is how long rows are kept.
 type Retention struct {
-	Audit       time.Duration // audit rows, and approvals that were answered or ended
+	Audit       time.Duration // audit rows, approvals that were answered or ended, schedules that ended, and their runs
 	Idempotency time.Duration
 }
 
@@ -31,6 +31,8 @@ func (s *Store) Prune(ctx context.Context, r Retention) error {
 			return exec(ctx, c, `UPDATE approvals SET detail = NULL WHERE id IN
 				(SELECT id FROM approvals WHERE detail IS NOT NULL AND expires < ? LIMIT ?)`, now, pruneSlice)
 		},
+		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) { return pruneSchedules(ctx, c, audit) },
+		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) { return pruneRuns(ctx, c, audit) },
 		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) {
 			return exec(ctx, c, `DELETE FROM idempotency WHERE (key, principal, workspace, tool) IN
 				(SELECT key, principal, workspace, tool FROM idempotency WHERE created < ? LIMIT ?)`, keys, pruneSlice)

@@ -24,9 +24,12 @@ var first string
 //go:embed 0002_jobs.sql
 var jobs string
 
+//go:embed 0003_schedules.sql
+var schedules string
+
 // Migrations are the steps of the schema, for the tests of packages that own tables and for
 // the generated documents. The one at index i brings version i to i+1.
-var Migrations = []string{first, jobs}
+var Migrations = []string{first, jobs, schedules}
 
 // applicationID marks the database: "dodo".
 const applicationID = 0x646f646f

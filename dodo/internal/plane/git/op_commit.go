@@ -83,16 +83,16 @@ func (s *Service) prepare(ctx context.Context, in commitIn) (*making, error) {
 	if in.All && len(in.Paths) > 0 {
 		return nil, fault.New(contract.InvalidInput, "paths and all cannot be used together").WithHint("leave one of them out")
 	}
+	paths, err := s.wanted(in.Paths)
+	if err != nil {
+		return nil, err
+	}
 	g, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if g == nil {
 		return nil, noRepository()
-	}
-	paths, err := g.wanted(in.Paths)
-	if err != nil {
-		return nil, err
 	}
 	m := &making{session: g, message: message}
 	var signs bool

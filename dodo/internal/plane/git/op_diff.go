@@ -30,15 +30,15 @@ func (s *Service) diff() contract.Op {
 		"Shows what was changed and not staged, or with staged what the next commit would change, as a unified diff. Files that git does "+
 			"not track yet are not in it; git_status lists them. Secret files are left out."),
 		func(ctx context.Context, _ contract.Call, in diffIn) (a contract.Answer[diffOut], err error) {
+			paths, err := s.wanted(in.Paths)
+			if err != nil {
+				return a, err
+			}
 			g, err := s.open(ctx)
 			if err != nil || g == nil {
 				return a, err
 			}
 			a.Data.IsRepo = true
-			paths, err := g.wanted(in.Paths)
-			if err != nil {
-				return a, err
-			}
 			changes, err := g.changes(ctx, in.Staged, paths)
 			if err != nil {
 				return a, err

@@ -46,13 +46,13 @@ func (g *session) name(p workspace.Path) string {
 	return g.repo.prefix + p.String()
 }
 
-// wanted reads paths as callers write them.
-func (g *session) wanted(paths []string) ([]workspace.Path, error) {
+// wanted reads paths as callers write them. What is closed is so without a repository, too.
+func (s *Service) wanted(paths []string) ([]workspace.Path, error) {
 	list := make([]workspace.Path, 0, len(paths))
-	for _, s := range paths {
-		p, err := workspace.ParsePath(s)
+	for _, path := range paths {
+		p, err := workspace.ParsePath(path)
 		if err == nil {
-			err = g.Tree.Access(p)
+			err = s.Tree.Access(p)
 		}
 		if err != nil {
 			return nil, err
