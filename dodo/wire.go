@@ -177,6 +177,7 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 	if err != nil {
 		return nil, closing(tree, err)
 	}
+	repository := s.git(tree, id)
 	services := services{
 		files:  workspace.NewService(tree, s.config.Limits, s),
 		search: finder,
@@ -189,9 +190,13 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 			},
 			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note, Waiting: changes.Waiting,
 			Tasks: jobs.Tasks, Isolation: s.walls.isolation, WebFetch: s.config.AllowWebFetch,
+			Git: func(ctx context.Context) (overview.Repository, error) {
+				r, err := repository.Summary(ctx)
+				return overview.Repository{IsRepo: r.IsRepo, Branch: r.Branch, Changed: r.Dirty, Untracked: r.Untracked}, err
+			},
 		}),
 		jobs:     jobs,
-		git:      s.git(tree, id),
+		git:      repository,
 		schedule: s.schedules(tree, id),
 		web:      s.walls.web,
 	}

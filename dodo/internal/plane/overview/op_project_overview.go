@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
@@ -74,8 +75,10 @@ type abilities struct {
 }
 
 type repository struct {
-	IsRepo bool   `json:"isRepo"`
-	Branch string `json:"branch,omitempty"`
+	IsRepo         bool   `json:"isRepo"`
+	Branch         string `json:"branch,omitempty"`
+	DirtyFiles     *int   `json:"dirtyFiles,omitempty" doc:"Changed and not committed; left out where git could not be asked."`
+	UntrackedFiles *int   `json:"untrackedFiles,omitempty"`
 }
 
 type document struct {
@@ -149,6 +152,7 @@ func (s *Service) here(ctx context.Context, a *contract.Answer[overviewOut]) err
 			return err
 		}
 	}
+	s.ask(ctx, &d.Git)
 	trust, mode, err := s.Standing(ctx)
 	if err != nil {
 		return err
@@ -163,6 +167,21 @@ func (s *Service) here(ctx context.Context, a *contract.Answer[overviewOut]) err
 		}
 	}
 	return nil
+}
+
+// gitTime is how long the first call of a client waits for git.
+const gitTime = 3 * time.Second
+
+// ask has git count. Where it cannot, what the files say stands.
+func (s *Service) ask(ctx context.Context, d *repository) {
+	if s.Git == nil || !d.IsRepo {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	if r, err := s.Git(ctx); err == nil && r.IsRepo {
+		d.Branch, d.DirtyFiles, d.UntrackedFiles = text.Visible(r.Branch), &r.Changed, &r.Untracked
+	}
 }
 
 // picture looks at a tree.

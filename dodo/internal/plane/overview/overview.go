@@ -33,12 +33,21 @@ type Config struct {
 	Waiting func(ctx context.Context) (ids []string, err error)
 	// Tasks are what the workspace offers to run; nil where nothing can be run.
 	Tasks func(ctx context.Context) ([]job.Recipe, error)
+	// Git counts what is not committed, by asking git; nil where git cannot be asked.
+	Git func(ctx context.Context) (Repository, error)
 	// Isolation is how commands are confined here: an isolation of package sandbox, or "unavailable".
 	Isolation func(ctx context.Context) string
 	// WebFetch says that pages of the web may be read.
 	WebFetch bool
 	// Note says why .dodo.json was not used, when it was not.
 	Note string
+}
+
+// Repository is the workspace's, as git tells.
+type Repository struct {
+	IsRepo             bool
+	Branch             string
+	Changed, Untracked int
 }
 
 // Project is a registered project as callers see it.
