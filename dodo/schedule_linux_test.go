@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/door/surface"
+	"localmcp/dodo/internal/ground/job"
+	"localmcp/dodo/internal/ground/sandbox"
+	"localmcp/dodo/internal/ground/state"
+	"localmcp/dodo/internal/plane/schedule"
+	"localmcp/internal/cli"
+)
+
+// launches starts what is due as jobs, as a server that ticks does.
+type launches struct{ jobs *job.Service }
+
+var _ schedule.Launcher = launches{}
+
+func (l launches) Launch(ctx context.Context, x schedule.Launch) (string, error) {
+	return l.jobs.Launch(ctx, job.Launch{
+		Principal: x.Grant, Command: x.Command, Cwd: x.Cwd, Timeout: x.Timeout, Sandbox: x.Sandbox, Network: x.Network, Check: x.Check,
+	})
+}
+
+func (l launches) Running(id string) bool { return l.jobs.Running(id) }
+func (l launches) Cancel(id string) error { return l.jobs.End(id) }
+
+// TestScheduledCommand goes the whole way: what is proposed runs when the owner has approved
+// it and its minute comes, as a job in the walls, once and without a network; what was not
+// approved, or was revoked with the CLI, does not.
+func TestScheduledCommand(t *testing.T) {
+	m := newMachine(t)
+	dir := m.workspace()
+	m.ok(nil, "access-mode", "managed")
+	m.ok(nil, "trust", "--mode", "trusted", "--root", dir, "--yes")
+	p := &program{env: m.Env(), cwd: "/", streams: &cli.Streams{}}
+	in, err := p.install(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.close(nil)
+	// A clock on which the next minute comes soon.
+	shift := time.Duration(50-time.Now().Second()) * time.Second
+	now := func() time.Time { return time.Now().Add(shift) }
+	store, err := state.Open(t.Context(), in.dir, state.Options{Existing: true, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.store.Close()
+	in.store = store
+	in.walls.box = sandbox.New(sandbox.Options{Path: filepath.SplitList(os.Getenv("PATH")), Hidden: []string{in.dir}, Helper: built.Path(t)})
+	s, err := in.serve(t.Context(), opening{root: dir, surface: surface.Full, log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.end(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	ws := s.host.Active()
+	clock := schedule.New(schedule.Config{
+		Tree: ws.Tree, State: store, Workspace: ws.ID, Now: now,
+		Policy: func(ctx context.Context) (string, error) { return in.rulesDigest(ctx, ws.ID) },
+	})
+	propose := func(name, command string) string {
+		t.Helper()
+		x, _, err := clock.Add(t.Context(), contract.LocalOwner(), false, schedule.Spec{
+			Name: name, Command: command, Cwd: "sub", Cron: "* * * * *", Timezone: "UTC", ExpiresAt: now().Add(72 * time.Hour).UnixMilli(), TimeoutMs: 60_000, Sandbox: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.ID
+	}
+	approved := propose("approved", "echo ran >> ran; grep -c : /proc/net/dev > devices; cat /etc/hostname ~/.ssh/* 2>&1 | head -1")
+	propose("ignored", "echo ran >> ignored")
+	revoked := propose("revoked", "echo ran >> revoked")
+	for _, id := range []string{approved, revoked} {
+		x, err := store.Schedule(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.ok(nil, "schedule", "approve", id, "--digest", x.Digest)
+	}
+	m.ok(nil, "schedule", "revoke", revoked)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	jobs := ws.Jobs.(*job.Service)
+	go func() { ended <- clock.Run(ctx, launches{jobs}) }()
+	end := time.Now().Add(60 * time.Second)
+	for ; ; time.Sleep(100 * time.Millisecond) {
+		runs, err := store.Runs(t.Context(), ws.ID, approved, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(runs) == 1 && runs[0].Job != "" && !jobs.Running(runs[0].Job) {
+			j, err := jobs.Job(t.Context(), runs[0].Job)
+			if err != nil || j.Status != job.Exited || j.Isolation != sandbox.Full {
+				t.Errorf("%+v %v", j, err)
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it did not run: %+v", runs)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if m.read("work/sub/ran") != "ran\n" || strings.TrimSpace(m.read("work/sub/devices")) != "1" { // loopback alone
+		t.Errorf("%q %q", m.read("work/sub/ran"), m.read("work/sub/devices"))
+	}
+	for _, name := range []string{"ignored", "revoked"} {
+		if _, err := os.Lstat(filepath.Join(dir, "sub", name)); err == nil {
+			t.Errorf("what was %s ran", name)
+		}
+	}
+}
