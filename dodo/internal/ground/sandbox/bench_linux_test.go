@@ -1,13 +1,16 @@
 package sandbox_test
 
 import (
+	"context"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"localmcp/dodo/internal/ground/sandbox"
+	"localmcp/dodo/internal/ground/workspace"
 )
 
 // BenchmarkTrue is what the walls cost: `true` with and without them by turns, in
@@ -36,6 +39,32 @@ func BenchmarkTrue(b *testing.B) {
 	b.ReportMetric(median(plain), "plain-ms")
 	b.ReportMetric(median(walled), "walled-ms")
 	b.ReportMetric(median(walled)-median(plain), "more-ms")
+}
+
+// BenchmarkGoroot is one start where the workspace is the Go distribution, whose secret paths
+// are looked for each time.
+func BenchmarkGoroot(b *testing.B) {
+	w := newWorld(b)
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	must(b, err)
+	tree, err := workspace.Open(strings.TrimSpace(string(out)), workspace.Options{AllowUnsafe: true})
+	must(b, err)
+	defer tree.Close()
+	place := w.box.Place(tree.Root(), w.root, func(ctx context.Context) (sandbox.Kept, error) {
+		k, err := tree.Kept(ctx)
+		return sandbox.Kept{Secrets: k.Secrets, Git: k.Git}, err
+	})
+	w.box.Probe(b.Context())
+	var all []time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		p, err := place.Start(b.Context(), sandbox.Spec{Args: []string{"/bin/true"}, Dir: tree.Root(), ReadOnly: true})
+		must(b, err)
+		p.Wait()
+		all = append(all, time.Since(begun))
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(all), "walled-ms")
 }
 
 // BenchmarkTwoHundred is 200 starts of `true`, 8 at a time.
