@@ -1,5 +1,6 @@
 // Command dodo-demo shows a session of dodo as a client has it: overview, search, an edit
-// with a wrong hash refused, an edit, a rollback; and then the owner's look at the audit.
+// with a wrong hash refused, an edit, a rollback, a command; and then the owner's look at the
+// audit.
 //
 // What it is: a client of its own that starts `dodo stdio` on an invented workspace, in a
 // home of its own that is removed again, and checks every answer.
@@ -60,6 +61,9 @@ func run(program string) (err error) {
 	if err := os.WriteFile(file, []byte(story), 0o640); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(root, ".env"), []byte(key+"\n"), 0o600); err != nil {
+		return err
+	}
 	s, err := start(program, filepath.Join(dir, "home"), root)
 	if err != nil {
 		return err
@@ -114,7 +118,31 @@ func (s *session) story(file string) error {
 	if _, err := s.call("rollback_changes", map[string]any{"changesetId": changed["changesetId"], "idempotencyKey": "demo-rollback"}); err != nil {
 		return err
 	}
-	return holds(file, story)
+	if err := holds(file, story); err != nil {
+		return err
+	}
+	return s.runs()
+}
+
+// key stands in a file that commands do not see.
+const key = "TOKEN=not-for-commands"
+
+// runs has a command look for what it must not see. A machine where no walls can be built says
+// so, and that is no failure of the demo.
+func (s *session) runs() error {
+	a, err := s.ask("run_command", map[string]any{"command": "grep -c . notes/shopping.md; cat .env; ls ~/.. | head -3; cat /proc/net/dev | wc -l"})
+	switch {
+	case err != nil:
+		return err
+	case !a.OK && a.Error.Code == "NOT_SUPPORTED":
+		return nil
+	case !a.OK:
+		return fmt.Errorf("run_command was refused: %s", a.Error.Code)
+	}
+	if out := a.Data.text("stdout"); !strings.HasPrefix(out, "5\n") || strings.Contains(out, key) || a.Data.text("isolation") == "none" {
+		return fmt.Errorf("the command is not as it should be: %v", a.Data)
+	}
+	return nil
 }
 
 // holds checks a file's bytes.
