@@ -190,6 +190,7 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 			},
 			Surface: shownSurface(s.surface), Path: filepath.SplitList(s.path), SearchBackend: search.Backend, Note: note, Waiting: changes.Waiting,
 			Tasks: jobs.Tasks, Isolation: s.walls.isolation, WebFetch: s.config.AllowWebFetch,
+			Place: jobs.Place,
 			Git: func(ctx context.Context) (overview.Repository, error) {
 				r, err := repository.Summary(ctx)
 				return overview.Repository{IsRepo: r.IsRepo, Branch: r.Branch, Changed: r.Dirty, Untracked: r.Untracked}, err

@@ -20,7 +20,7 @@ type environmentOut struct {
 	Shell         *string            `json:"shell" doc:"The shell that commands run in; null where there is none."`
 	ShellKind     *string            `json:"shellKind"`
 	WindowsNative map[string]any     `json:"windowsNative,omitempty"`
-	Tools         map[string]*string `json:"tools" doc:"Where each program is found on the trusted path; null where it is not."`
+	Tools         map[string]*string `json:"tools" doc:"What each program says of its version, or where it is when it could not be asked; null where there is none on the trusted path."`
 	Capabilities  capabilities       `json:"capabilities"`
 	Note          string             `json:"note"`
 }
@@ -53,7 +53,7 @@ func (s *Service) environmentInfo() contract.Op {
 		a.Data = environmentOut{
 			OS: runtime.GOOS, Release: kernelRelease(), Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Tools: map[string]*string{},
 			Capabilities: capabilities{SearchBackend: s.SearchBackend, CommandSandbox: unavailable, WebFetch: s.WebFetch, TrustMode: string(trust)},
-			Note:         "Language servers are not in this version of dodo. The programs were found, not run.",
+			Note:         "Language servers are not in this version of dodo.",
 		}
 		if s.Isolation != nil {
 			a.Data.Capabilities.CommandSandbox = s.Isolation(ctx)
@@ -62,10 +62,17 @@ func (s *Service) environmentInfo() contract.Op {
 			kind := "posix"
 			a.Data.Shell, a.Data.ShellKind = &sh, &kind
 		}
+		paths := map[string]string{}
 		for _, name := range known {
 			a.Data.Tools[name] = nil
 			if path, ok := s.find(name); ok {
+				paths[name] = path
 				a.Data.Tools[name] = &path
+			}
+		}
+		if s.Place != nil {
+			for name, said := range s.versions.ask(ctx, s.Place, paths) {
+				a.Data.Tools[name] = &said
 			}
 		}
 		return a, nil

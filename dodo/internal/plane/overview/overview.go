@@ -5,6 +5,7 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/job"
+	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
 )
@@ -33,6 +34,8 @@ type Config struct {
 	Waiting func(ctx context.Context) (ids []string, err error)
 	// Tasks are what the workspace offers to run; nil where nothing can be run.
 	Tasks func(ctx context.Context) ([]job.Recipe, error)
+	// Place is where programs are asked for their versions; nil where nothing can be run.
+	Place *sandbox.Place
 	// Git counts what is not committed, by asking git; nil where git cannot be asked.
 	Git func(ctx context.Context) (Repository, error)
 	// Isolation is how commands are confined here: an isolation of package sandbox, or "unavailable".
@@ -66,10 +69,13 @@ type Surface struct {
 }
 
 // Service tells about one workspace.
-type Service struct{ Config }
+type Service struct {
+	Config
+	versions versions
+}
 
 // New returns the overview of a workspace.
-func New(c Config) *Service { return &Service{c} }
+func New(c Config) *Service { return &Service{Config: c} }
 
 // Ops are the operations. A nil Service shows them too.
 func (s *Service) Ops() []contract.Op {
