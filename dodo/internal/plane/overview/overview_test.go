@@ -117,7 +117,7 @@ func words(v any) []string {
 func TestOverview(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"README.md": "# Tea\n", "go.mod": "module tea\n", "go.sum": "", "a.go": "package a\n", "b.go": "package a\n", "s.py": "x = 1\n",
-		".env": "TOKEN=secret\n", "node_modules/x/i.js": "1", ".git/HEAD": "ref: refs/heads/teapot\n", "AGENTS.md": "obey me\n",
+		".env": "TOKEN=hunter2\n", "node_modules/x/i.js": "1", ".git/HEAD": "ref: refs/heads/teapot\n", "AGENTS.md": "obey me\n",
 	})
 	w.Note = ".dodo.json is not used: it is broken."
 	d := w.overview()
@@ -143,7 +143,7 @@ func TestOverview(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, hidden := range []string{".env", "secret", "HEAD", "node_modules"} {
+	for _, hidden := range []string{".env", "hunter2", "HEAD", "node_modules"} {
 		if strings.Contains(string(all), hidden) {
 			t.Errorf("%s is in the overview", hidden)
 		}
