@@ -22,7 +22,8 @@ type Options struct {
 
 // A Box is what this machine can do. It is safe for use by several goroutines.
 type Box struct {
-	o Options
+	o    Options
+	only Isolation // the one level there is, for tests; see weak_linux.go
 
 	mu     sync.Mutex // guards report
 	report *Report    // nil: not probed yet
@@ -42,6 +43,8 @@ type Report struct {
 	Reasons map[Isolation]string // why a level cannot be had
 	Root    bool                 // the server is root
 	Cgroup  bool                 // memory and processes of a whole job are bounded too
+	// Landlock is the version of it that the kernel has; 0 is none.
+	Landlock int
 }
 
 // A Place is a workspace as commands have it.

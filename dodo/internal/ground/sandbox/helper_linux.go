@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -45,19 +44,17 @@ func help() int {
 		return fail(err)
 	}
 	go h.obey()
+	enter := h.enter
 	if h.Level == Reduced {
-		runtime.LockOSThread() // the walls are this thread's alone
+		enter = func() error { return apart(h.enter) }
 	}
-	if err := h.build(); err != nil {
+	if err := enter(); err != nil {
 		return fail(err)
 	}
 	if len(h.Args) == 0 {
 		tell(report{Started: true})
 		tell(report{Ended: true})
 		return 0
-	}
-	if err := h.start(); err != nil {
-		return fail(err)
 	}
 	tell(report{Started: true}, h.descriptors...)
 	for _, fd := range h.descriptors {
@@ -73,6 +70,33 @@ func help() int {
 	}
 	tell(report{Ended: true, Exit: ws.ExitStatus()})
 	return ws.ExitStatus()
+}
+
+// enter builds the walls and starts the command in them.
+func (h *helper) enter() error {
+	if err := h.build(); err != nil {
+		return err
+	}
+	if len(h.Args) == 0 {
+		return nil
+	}
+	return h.start()
+}
+
+// apart does something on a thread that ends with it, and is not the first one. Walls of one
+// thread alone are for what it starts; were there a thread within them afterwards, the
+// command could end this process by a signal to it.
+func apart(do func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends
+		if unix.Gettid() == os.Getpid() {
+			done <- apart(do) // this one would stay: meanwhile nothing else is run on it
+			return
+		}
+		done <- do()
+	}()
+	return <-done
 }
 
 // stepError is a step that failed.
@@ -175,7 +199,7 @@ func (h *helper) everyone(s unix.Signal) {
 
 // build makes the walls, and looks whether they stand.
 func (h *helper) build() error {
-	if h.Loopback && h.Skip != "loopback" {
+	if h.Loopback && !h.skips("loopback") {
 		if err := loopbackUp(); err != nil {
 			return step("network", err)
 		}
@@ -185,7 +209,7 @@ func (h *helper) build() error {
 			return step("proxy", err)
 		}
 	}
-	if h.Level == Full {
+	if h.Level == Full && !h.skips("root") {
 		if err := h.makeRoot(); err != nil {
 			return err
 		}
@@ -205,18 +229,24 @@ func (h *helper) build() error {
 			return step("terminal", err)
 		}
 	}
-	for _, l := range h.Limits {
-		if err := lower(l); err != nil {
-			return step("limits", err)
+	if !h.skips("limits") {
+		for _, l := range h.Limits {
+			if err := lower(l); err != nil {
+				return step("limits", err)
+			}
 		}
 	}
-	jail := confine.Jail{Run: h.Run, Write: h.Write, Devices: h.Devices, Alone: h.Level == Reduced, NoSetID: h.NoSetID}
-	if h.Skip != "jail" {
-		if err := jail.Enter(append([]int{controlFD}, h.descriptors...)...); err != nil {
-			return step("confinement", errors.Join(err, errors.Unwrap(err)))
-		}
+	if err := h.verify(); err != nil {
+		return err
 	}
-	return step("trial", confine.VerifyJail())
+	jail := h.weaken(confine.Jail{Run: h.Run, Write: h.Write, Devices: h.Devices, Alone: h.Level == Reduced, NoSetID: h.NoSetID})
+	if err := jail.Enter(append([]int{controlFD}, h.descriptors...)...); err != nil {
+		return step("confinement", errors.Join(err, errors.Unwrap(err)))
+	}
+	if err := jail.Verify(); err != nil {
+		return step("trial", errors.Join(err, errors.Unwrap(err)))
+	}
+	return nil
 }
 
 // lower sets a limit, or leaves a lower one.
@@ -345,57 +375,4 @@ func setenv(env []string, name, value string) []string {
 		}
 	}
 	return append(out, name+"="+value)
-}
-
-// children lists the direct children of a process, by its threads.
-func children(pid int) (list []int) {
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return nil
-	}
-	for _, task := range tasks {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
-		if err != nil {
-			continue
-		}
-		for _, word := range bytes.Fields(text) {
-			if child, err := strconv.Atoi(string(word)); err == nil {
-				list = append(list, child)
-			}
-		}
-	}
-	return list
-}
-
-// descendants are all processes that this one started, directly or not: those whose
-// parents ended came back to it.
-func descendants() (all []int) {
-	for next := children(os.Getpid()); len(next) > 0; {
-		all = append(all, next...)
-		var below []int
-		for _, pid := range next {
-			below = append(below, children(pid)...)
-		}
-		next = below
-	}
-	return all
-}
-
-// sweep kills what is left where there is no namespace that would end.
-func sweep() {
-	for range 100 {
-		list := descendants()
-		for _, pid := range list {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-		if len(list) == 0 {
-			return
-		}
-		var ws unix.WaitStatus
-		for {
-			if pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil); pid <= 0 || err != nil {
-				break
-			}
-		}
-	}
 }

@@ -147,6 +147,13 @@ func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) 
 		if p.Loopback {
 			c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
 		}
+		for name, flag := range map[string]uintptr{
+			"mnt": syscall.CLONE_NEWNS, "pid": syscall.CLONE_NEWPID, "ipc": syscall.CLONE_NEWIPC, "uts": syscall.CLONE_NEWUTS, "net": syscall.CLONE_NEWNET,
+		} {
+			if p.skips(name) {
+				c.SysProcAttr.Cloneflags &^= flag
+			}
+		}
 		// The user keeps its numbers, and nobody else has any.
 		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
@@ -297,7 +304,7 @@ func failed(err error) error {
 		return startFault(s.err)
 	case stepDir:
 		return fault.Wrap(contract.NotFound, s.err, "the directory to start in is not there").WithHint("check cwd")
-	case stepCover:
+	case stepCover, stepMoved:
 		return fault.Wrap(contract.Conflict, s.err, "files of the workspace were moved while the command was being started").
 			WithHint("nothing was run; try again").Retry()
 	}

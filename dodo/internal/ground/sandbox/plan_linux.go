@@ -15,12 +15,15 @@ type plan struct {
 
 	Links   []link
 	Mounts  []mount
-	Covers  []string // paths that are to look empty
+	Covers  []cover  // paths that are to look empty
 	Run     []string // Landlock's rules, by paths inside
 	Write   []string
 	Devices []string
 
 	Limits []limit
+
+	// Outside is what the server has: by the names of /proc/self/ns, and its root.
+	Outside map[string]identity
 
 	// Skip names a step to leave out: for the test that the helper sees so.
 	Skip string
@@ -34,7 +37,19 @@ type mount struct {
 	Write    bool
 	Device   bool // a device file, to be used as one
 	Optional bool // what is not there, or may not be reached, is left out
+	// ID, when set, is what must be at From. It is the workspace, or in it, where others
+	// move things meanwhile: no link is followed on the way to it.
+	ID identity
 }
+
+// A cover hides what is at a path, which must be what the server saw there.
+type cover struct {
+	Path string
+	ID   identity
+}
+
+// An identity tells files and directories apart whatever their names are.
+type identity struct{ Dev, Ino uint64 }
 
 // A link is a symbolic link of the root.
 type link struct{ Name, To string }
@@ -63,6 +78,8 @@ const (
 	stepDir = "directory"
 	// A secret path was moved while the walls were built.
 	stepCover = "secret paths"
+	// The workspace, or a repository in it, was moved meanwhile.
+	stepMoved = "workspace"
 )
 
 const (
