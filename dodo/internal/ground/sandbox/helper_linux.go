@@ -199,7 +199,7 @@ func (h *helper) everyone(s unix.Signal) {
 
 // build makes the walls, and looks whether they stand.
 func (h *helper) build() error {
-	if h.Loopback && !h.skips("loopback") {
+	if h.Loopback && h.Level == Full && !h.skips("loopback") { // bubblewrap does so itself
 		if err := loopbackUp(); err != nil {
 			return step("network", err)
 		}

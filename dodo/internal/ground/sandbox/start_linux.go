@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -21,6 +23,11 @@ import (
 func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if len(s.Args) == 0 || !filepath.IsAbs(s.Args[0]) || !filepath.IsAbs(s.Dir) {
 		return nil, fault.New(contract.InvalidInput, "a command needs the absolute paths of a program and a directory")
+	}
+	for _, list := range [][]string{s.Args, s.Env, s.Scripts, {s.Dir}} {
+		if slices.ContainsFunc(list, func(word string) bool { return strings.ContainsRune(word, 0) }) {
+			return nil, fault.New(contract.InvalidInput, "an argument, a directory or a variable has a NUL in it, which the system cannot pass on")
+		}
 	}
 	if s.Mode == Off {
 		return startPlain(s)
@@ -159,12 +166,12 @@ func (p *Place) identity() (identity, error) {
 	fd, err := unlinked(p.root)
 	if err == nil {
 		defer unix.Close(fd)
-		var id identity
-		if id, err = identityAt(fd); err == nil {
-			return id, nil
+		var st unix.Stat_t
+		if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			return identity{uint64(st.Dev), st.Ino}, nil
 		}
 	}
-	return identity{}, fault.Wrap(contract.NotFound, err, "the workspace is not where it was: nothing, or a link, is in its place").
+	return identity{}, fault.Wrap(contract.NotFound, cmp.Or(err, error(unix.ENOTDIR)), "the workspace is not where it was: nothing, or a link, is in its place").
 		WithHint("the owner opens it anew by its own path")
 }
 
