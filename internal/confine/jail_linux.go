@@ -103,6 +103,11 @@ func (j Jail) rules() (*ruleset, error) {
 	}
 	r := &ruleset{fd: -1, masks: masksOf(abi)}
 	r.net = 0 // the network is a namespace's matter, or the filter's
+	if !j.Alone {
+		// Signals are a namespace's matter too. Each thread has a domain of its own, so that
+		// with this scope the first process could not end what another of its threads started.
+		r.scopes &^= unix.LANDLOCK_SCOPE_SIGNAL
+	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: r.files, Scoped: r.scopes}
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Offsetof(attr.Quiet_access_fs), 0)
 	if errno != 0 {

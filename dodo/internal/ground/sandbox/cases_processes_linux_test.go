@@ -119,7 +119,7 @@ func TestCase36Daemon(t *testing.T) {
 	each(t, allOf, func(t *testing.T, g *ground) {
 		a := g.ran(job{Spec: spec{Args: attempts(g, "daemon|"+g.root+"/daemon", "daemon|"+g.root+"/second")}})
 		g.nothingLeft()
-		if a.Exit.Code != 0 || !there(g.root + "/daemon")() || !there(g.root + "/second")() {
+		if a.Exit.Code != 0 || !there(g.root+"/daemon")() || !there(g.root+"/second")() {
 			t.Errorf("%+v", a)
 		}
 	})
@@ -138,13 +138,12 @@ func TestCase37KilledTree(t *testing.T) {
 			t.Error(a.End)
 		}
 		// And in the polite way, which reaches what has left the group.
-		j := sh("trap 'echo got it; exit 7' TERM; (setsid sh -c 'trap \"echo >" + g.root + "/told\" TERM; echo ready; while :; do sleep 0.01; done') & while :; do sleep 0.01; done")
+		j := sh("trap 'until [ -e told ]; do sleep 0.01; done; echo got it; exit 7' TERM; (setsid sh -c 'trap \"echo >" + g.root + "/told\" TERM; echo ready; while :; do sleep 0.01; done') & while :; do sleep 0.01; done")
 		j.Terminate = "ready"
 		if a := g.ran(j); a.Exit.Code != 7 || !strings.Contains(a.Out, "got it") {
 			t.Errorf("%+v", a)
 		}
 		g.nothingLeft()
-		until(t, "the daemon is told", func() bool { _, err := os.Stat(g.root + "/told"); return err == nil })
 	})
 }
 

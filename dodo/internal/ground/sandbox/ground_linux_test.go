@@ -246,6 +246,9 @@ func (g *ground) serve(j job) *server {
 	out, err := s.cmd.StdoutPipe()
 	must(g.t, err)
 	must(g.t, s.cmd.Start())
+	// What hangs fails by itself.
+	late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+	g.t.Cleanup(func() { late.Stop() })
 	g.t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()

@@ -26,6 +26,7 @@ const startTime = 20 * time.Second
 type walled struct {
 	cmd     *exec.Cmd
 	control *net.UnixConn
+	own     bool          // cmd is the first process of its namespace
 	done    chan struct{} // closed when exit is there
 	exit    Exit
 
@@ -51,7 +52,7 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*wa
 	if err != nil {
 		return nil, nil, startFault(err)
 	}
-	w := &walled{control: conn.(*net.UnixConn), done: make(chan struct{})}
+	w := &walled{control: conn.(*net.UnixConn), own: p.Level == Full, done: make(chan struct{})}
 	file, err := p.file()
 	if err != nil {
 		w.control.Close()
@@ -71,8 +72,10 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*wa
 	}
 	if err != nil {
 		process.close()
+		if p.Level != Reduced { // whose helper ends what it may have started
+			_ = w.cmd.Process.Kill()
+		}
 		w.control.Close()
-		_ = w.cmd.Process.Kill()
 		_ = w.cmd.Wait()
 		return nil, nil, err
 	}
@@ -285,12 +288,19 @@ func (w *walled) wait() Exit {
 func (w *walled) terminate() { _, _ = w.control.Write([]byte{orderTerminate}) }
 func (w *walled) interrupt() { _, _ = w.control.Write([]byte{orderInterrupt}) }
 
+// kill ends the first process, and the kernel the rest of the namespace. Where there is none,
+// or another program is between, the end of the socket tells the first process to do it.
 func (w *walled) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.ended {
-		_ = w.cmd.Process.Kill()
+	if w.ended {
+		return
 	}
+	if w.own {
+		_ = w.cmd.Process.Kill()
+		return
+	}
+	_ = w.control.CloseWrite()
 }
 
 // failed says to the caller why a command does not run.

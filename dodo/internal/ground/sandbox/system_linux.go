@@ -105,7 +105,9 @@ func tools(path []string, home string) (dirs []string) {
 // on addresses break programs that reserve them.
 func limits(alone bool) []limit {
 	list := []limit{
-		{unix.RLIMIT_CORE, 0},
+		// With 0 the kernel still gives a dump to the program that the system may name for it,
+		// with 1 to none; and no file is that small.
+		{unix.RLIMIT_CORE, 1},
 		{unix.RLIMIT_NOFILE, 4096},
 		{unix.RLIMIT_FSIZE, 2 << 30},
 		{unix.RLIMIT_DATA, 4 << 30},

@@ -495,7 +495,7 @@ func processes(name string, a []string) string {
 		var ws syscall.WaitStatus
 		_, err = syscall.Wait4(pid, &ws, 0, nil)
 		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if _, err := os.Stat(a[0]); err == nil {
+			if text, err := os.ReadFile(a[0]); err == nil && len(text) > 0 {
 				break
 			}
 		}
