@@ -25,7 +25,7 @@ func (j Jail) Enter(keep ...int) error {
 	if err := j.unless("descriptors", func() error { return closeInherited(keep) }); err != nil {
 		return refused(err, "descriptors that were inherited cannot be closed")
 	}
-	if err := j.unless("memory", hideMemory); err != nil {
+	if err := j.unless("memory", func() error { return hideMemory(noCore) }); err != nil {
 		return refused(err, "memory dumps cannot be switched off")
 	}
 	if err := j.unless("capabilities", func() error { return dropCapabilities(true) }); err != nil {
@@ -42,6 +42,10 @@ func (j Jail) Enter(keep ...int) error {
 	}
 	return nil
 }
+
+// noCore keeps programs from leaving core files: with 0 the kernel would still give a dump to
+// the program that the system may name for it, with 1 it gives none.
+const noCore = 1
 
 // unless builds a wall that is not to be left out.
 func (j Jail) unless(wall string, build func() error) error {

@@ -33,7 +33,7 @@ func bwrapArgs(path, helper string, p plan) []string {
 		helper = real
 	}
 	a := []string{path, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--as-pid-1", "--die-with-parent", "--clearenv", "--cap-drop", "ALL"}
-	if p.Loopback {
+	if p.Loopback && !p.skips("net") {
 		a = append(a, "--unshare-net")
 	}
 	a = append(a, "--tmpfs", "/", "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp", "--perms", "1777", "--tmpfs", "/dev/shm")

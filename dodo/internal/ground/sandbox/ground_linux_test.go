@@ -211,8 +211,11 @@ func (g *ground) fill(j job) job {
 	}
 	j.Read = append(j.Read, programs(g.t))
 	j.Hidden = append(j.Hidden, g.dir+"/state")
-	if j.Only == "" {
+	switch j.Only {
+	case "":
 		j.Only = g.level
+	case "any":
+		j.Only = ""
 	}
 	if j.Spec.Mode == "" {
 		j.Spec.Mode = sandbox.Prefer

@@ -60,9 +60,12 @@ func help() int {
 	for _, fd := range h.descriptors {
 		unix.Close(fd)
 	}
-	ws := h.reap()
+	ws, ok := h.reap()
 	if h.Level == Reduced {
 		sweep()
+	}
+	if !ok {
+		return exitFailed
 	}
 	if ws.Signaled() {
 		tell(report{Ended: true, Signal: int(ws.Signal())})
@@ -189,8 +192,8 @@ func (h *helper) obey() {
 // everyone sends a signal to all that the command started.
 func (h *helper) everyone(s unix.Signal) {
 	if h.Level == Reduced {
-		for _, pid := range descendants() {
-			_ = unix.Kill(pid, s)
+		for _, p := range descendants() {
+			_ = unix.Kill(p.pid, s)
 		}
 		return
 	}
@@ -351,17 +354,17 @@ func (h *helper) start() error {
 	return nil
 }
 
-// reap waits for every process that has lost its parent, until the command has ended.
-func (h *helper) reap() unix.WaitStatus {
+// reap waits for every process that has lost its parent, until the command has ended. It does
+// not see that when another goroutine is sweeping.
+func (h *helper) reap() (ws unix.WaitStatus, ok bool) {
 	for {
-		var ws unix.WaitStatus
 		pid, err := unix.Wait4(-1, &ws, 0, nil)
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
-			return ws // there is no child any more, which cannot be
+			return ws, false
 		case pid == h.main:
-			return ws
+			return ws, true
 		}
 	}
 }

@@ -12,10 +12,12 @@ import (
 // sweepTime is how long leftovers are looked for that come faster than they can be ended.
 const sweepTime = 10 * time.Second
 
-// descendants are all processes that this one started, directly or not: those whose
-// parents ended came back to it. Zombies are among the dead.
-func descendants() (all []int) {
-	below := map[int][]int{}
+// A started process is one that this one started, directly or not.
+type started struct{ pid, group int }
+
+// descendants are all of them: those whose parents ended came back to this process.
+func descendants() (all []started) {
+	below := map[int][]started{}
 	names, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -29,55 +31,88 @@ func descendants() (all []int) {
 		if err != nil {
 			continue // it has ended
 		}
-		// pid (name) state parent
+		// pid (name) state parent group
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) < 2 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
-			// Its children have another parent by now.
-			continue
+		if len(fields) < 3 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
+			continue // its children have another parent by now
 		}
-		if parent, err := strconv.Atoi(string(fields[1])); err == nil {
-			below[parent] = append(below[parent], pid)
+		parent, err := strconv.Atoi(string(fields[1]))
+		group, err2 := strconv.Atoi(string(fields[2]))
+		if err == nil && err2 == nil {
+			below[parent] = append(below[parent], started{pid, group})
 		}
 	}
 	for next := below[os.Getpid()]; len(next) > 0; {
 		all = append(all, next...)
-		var more []int
-		for _, pid := range next {
-			more = append(more, below[pid]...)
+		var more []started
+		for _, p := range next {
+			more = append(more, below[p.pid]...)
 		}
 		next = more
 	}
 	return all
 }
 
-// sweep kills what is left where there is no namespace that would end. What is stopped
-// starts nothing more: first everything is stopped until nothing new is found.
+// children are the direct ones of a process, by its threads, dead ones too. Kernels can lack
+// the file.
+func children(pid int) (list []int) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	tasks, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(dir + "/" + task.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for _, word := range bytes.Fields(text) {
+			if child, err := strconv.Atoi(string(word)); err == nil {
+				list = append(list, child)
+			}
+		}
+	}
+	return list
+}
+
+// sweep kills what is left where there is no namespace that would end. A group dies at once.
+// What changes its group and its parent faster than everything can be looked through comes
+// back to this process each time, which is looked at faster.
 func sweep() {
-	stopped := map[int]bool{}
+	own := unix.Getpgrp()
 	for end := time.Now().Add(sweepTime); time.Now().Before(end); {
 		list := descendants()
+		bury()
 		if len(list) == 0 {
 			return
 		}
-		news := false
-		for _, pid := range list {
-			if !stopped[pid] {
-				stopped[pid], news = true, true
-				_ = unix.Kill(pid, unix.SIGSTOP)
+		groups := map[int]bool{own: true, 0: true, 1: true}
+		for _, p := range list {
+			if !groups[p.group] {
+				groups[p.group] = true
+				_ = unix.Kill(-p.group, unix.SIGKILL)
 			}
+			_ = unix.Kill(p.pid, unix.SIGKILL)
 		}
-		if news {
-			continue
-		}
-		for _, pid := range list {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-		clear(stopped)
-		for {
-			var ws unix.WaitStatus
-			if pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil); pid <= 0 || err != nil {
+		for range 100 {
+			list := children(os.Getpid())
+			if len(list) == 0 {
 				break
 			}
+			for _, pid := range list {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+			bury()
+		}
+	}
+}
+
+// bury waits for children that are dead.
+func bury() {
+	for {
+		var ws unix.WaitStatus
+		if pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil); pid <= 0 && err != unix.EINTR {
+			return
 		}
 	}
 }

@@ -105,9 +105,7 @@ func tools(path []string, home string) (dirs []string) {
 // on addresses break programs that reserve them.
 func limits(alone bool) []limit {
 	list := []limit{
-		// With 0 the kernel still gives a dump to the program that the system may name for it,
-		// with 1 to none; and no file is that small.
-		{unix.RLIMIT_CORE, 1},
+		{unix.RLIMIT_CORE, 1}, // none, as confine.Jail has it
 		{unix.RLIMIT_NOFILE, 4096},
 		{unix.RLIMIT_FSIZE, 2 << 30},
 		{unix.RLIMIT_DATA, 4 << 30},
