@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -173,11 +174,11 @@ func TestCase39ForkBomb(t *testing.T) {
 		j := job{KillOn: "Got", Spec: spec{Args: attempts(g, "fork bomb|700", "stay")}}
 		a := g.ran(j)
 		g.nothingLeft()
-		want := "EAGAIN after 5"
+		want := "EAGAIN after (4[89]|50)[0-9]"
 		if g.root0 || g.level == sandbox.Reduced {
 			want = "ok"
 		}
-		if what := got(t, a.Out)["fork bomb 700"]; !strings.HasPrefix(what, want) {
+		if what := got(t, a.Out)["fork bomb 700"]; !regexp.MustCompile(want).MatchString(what) {
 			t.Errorf("%s, want %s", what, want)
 		}
 		t.Logf("gone %v after the order", a.End)
@@ -295,14 +296,7 @@ func TestCase41Input(t *testing.T) {
 // and the answer says so.
 func TestFirstProcessSignalled(t *testing.T) {
 	each(t, allOf, func(t *testing.T, g *ground) {
-		for s := 1; s < 65; s++ {
-			// Every one by every way, at once: none may end the answer.
-			if s == int(syscall.SIGCONT) || s == 32 || s == 33 {
-				continue
-			}
-			if s > 20 && s != int(syscall.SIGSYS) && s != int(syscall.SIGURG) && s != 40 && s != 64 {
-				continue
-			}
+		for _, s := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 19, 20, 23, 31, 40, 64} {
 			list := []string{name("kill parent|%d", s)}
 			if g.level != sandbox.Reduced {
 				list = append(list, name("queue|1|%d", s), name("kill threads|1|%d", s))
@@ -340,10 +334,8 @@ func TestReducedHelper(t *testing.T) {
 		if a.Out != "alive\n" || a.Exit.Code != 0 {
 			t.Errorf("%+v", a)
 		}
-		for _, how := range []string{"8", "1"} {
-			a = g.ran(job{Spec: spec{Args: attempts(g, "storm|"+how)}})
-			g.nothingLeft()
-			t.Logf("a storm of processes was over after %v", a.Took)
-		}
+		a = g.ran(job{Spec: spec{Args: attempts(g, "storm|4")}})
+		g.nothingLeft()
+		t.Logf("a storm of processes was over after %v", a.Took)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"syscall"
 
@@ -21,10 +20,15 @@ import (
 // process of a sandbox it builds the walls, runs the command and exits with its status;
 // else it returns at once.
 func Helper() {
-	if len(os.Args) != 1 || os.Args[0] != helperName && os.Args[0] != inside {
+	if len(os.Args) != 1 {
 		return
 	}
-	os.Exit(help())
+	switch os.Args[0] {
+	case helperName, inside:
+		os.Exit(help())
+	case becomingName:
+		os.Exit(become())
+	}
 }
 
 // helper is the first process of a sandbox.
@@ -46,7 +50,7 @@ func help() int {
 	go h.obey()
 	enter := h.enter
 	if h.Level == Reduced {
-		enter = func() error { return apart(h.enter) }
+		enter = h.enterAlone
 	}
 	if err := enter(); err != nil {
 		return fail(err)
@@ -56,10 +60,7 @@ func help() int {
 		tell(report{Ended: true})
 		return 0
 	}
-	tell(report{Started: true}, h.descriptors...)
-	for _, fd := range h.descriptors {
-		unix.Close(fd)
-	}
+	tell(report{Started: true})
 	ws, ok := h.reap()
 	if h.Level == Reduced {
 		sweep()
@@ -83,23 +84,16 @@ func (h *helper) enter() error {
 	if len(h.Args) == 0 {
 		return nil
 	}
+	h.ready()
 	return h.start()
 }
 
-// apart does something on a thread that ends with it, and is not the first one. Walls of one
-// thread alone are for what it starts; were there a thread within them afterwards, the
-// command could end this process by a signal to it.
-func apart(do func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends
-		if unix.Gettid() == os.Getpid() {
-			done <- apart(do) // this one would stay: meanwhile nothing else is run on it
-			return
-		}
-		done <- do()
-	}()
-	return <-done
+// ready says that the command will be run now, and gives away what comes with it.
+func (h *helper) ready() {
+	tell(report{Ready: true}, h.descriptors...)
+	for _, fd := range h.descriptors {
+		unix.Close(fd)
+	}
 }
 
 // stepError is a step that failed.
@@ -120,6 +114,11 @@ func step(name string, err error) error {
 
 // fail says why the command does not run.
 func fail(err error) int {
+	tell(reportOf(err))
+	return exitFailed
+}
+
+func reportOf(err error) report {
 	r := report{Step: "helper", Reason: err.Error()}
 	var s *stepError
 	if errors.As(err, &s) {
@@ -132,8 +131,7 @@ func fail(err error) int {
 	if len(r.Reason) > largestReport/2 {
 		r.Reason = r.Reason[:largestReport/2]
 	}
-	tell(r)
-	return exitFailed
+	return r
 }
 
 // tell sends a report, and descriptors with it. Where the server is gone nobody wants it.
@@ -215,11 +213,6 @@ func (h *helper) build() error {
 	if h.Level == Full && !h.skips("root") {
 		if err := h.makeRoot(); err != nil {
 			return err
-		}
-	}
-	if h.Level == Reduced {
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return step("subreaper", err)
 		}
 	}
 	if len(h.Args) > 0 {
@@ -342,16 +335,21 @@ func (h *helper) start() error {
 		return step(stepRun, err)
 	}
 	h.main = pid
-	// The pipes of a command end with it and what it started, not with this process.
+	letGo()
+	return nil
+}
+
+// letGo puts the standard streams down: the pipes of a command end with it and what it
+// started, not with this process.
+func letGo() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return
 	}
 	for fd := range 3 {
 		_ = unix.Dup3(null, fd, 0)
 	}
 	unix.Close(null)
-	return nil
 }
 
 // reap waits for every process that has lost its parent, until the command has ended. It does

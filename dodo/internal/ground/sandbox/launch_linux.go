@@ -167,7 +167,8 @@ func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) 
 	return c
 }
 
-// first waits for the helper's first report, and takes what comes with it.
+// first waits until the command runs or the helper says why it does not, and takes what comes
+// with it.
 func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -178,21 +179,31 @@ func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
 		}
 	}()
 	buf, rights := make([]byte, largestReport), make([]byte, unix.CmsgSpace(2*4))
-	n, rn, _, _, err := w.control.ReadMsgUnix(buf, rights)
-	switch {
-	case ctx.Err() != nil:
-		return r, fault.Wrap(contract.Timeout, ctx.Err(), "the command was not started in time").WithHint("nothing was run; try again").Retry()
-	case err != nil || n == 0:
-		return r, &stepError{"helper", fmt.Errorf("it ended before it could say why: %w", errors.Join(err, w.cmd.Wait()))}
+	for ready := false; ; ready = true {
+		n, rn, _, _, err := w.control.ReadMsgUnix(buf, rights)
+		switch {
+		case ctx.Err() != nil:
+			return r, fault.Wrap(contract.Timeout, ctx.Err(), "the command was not started in time").WithHint("nothing was run; try again").Retry()
+		case (err != nil || n == 0) && ready:
+			return report{Started: true}, nil // and it has ended its first process
+		case err != nil || n == 0:
+			return r, &stepError{"helper", fmt.Errorf("it ended before it could say why: %w", errors.Join(err, w.cmd.Wait()))}
+		}
+		r = report{}
+		if err := json.Unmarshal(buf[:n], &r); err != nil {
+			return r, &stepError{"helper", err}
+		}
+		if !r.Ready {
+			return r, nil
+		}
+		fds, err := descriptorsOf(rights[:rn])
+		if err != nil {
+			return r, &stepError{"helper", err}
+		}
+		if err := p.take(fds); err != nil {
+			return r, &stepError{"helper", err}
+		}
 	}
-	if err := json.Unmarshal(buf[:n], &r); err != nil {
-		return r, &stepError{"helper", err}
-	}
-	fds, err := descriptorsOf(rights[:rn])
-	if err != nil {
-		return r, &stepError{"helper", err}
-	}
-	return r, p.take(fds)
 }
 
 func descriptorsOf(rights []byte) (fds []int, err error) {

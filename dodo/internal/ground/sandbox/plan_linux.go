@@ -60,9 +60,12 @@ type limit struct {
 	Most uint64
 }
 
-// A report is what the helper says: once when the command runs, or why it does not; once
-// how it ended.
+// A report is what the helper says: when the walls stand; when the command runs, or why it
+// does not; how it ended.
 type report struct {
+	// Ready comes before the command is run: what it does to the first process must not look
+	// as if it had not been run.
+	Ready   bool   `json:",omitempty"`
 	Started bool   `json:",omitempty"`
 	Ended   bool   `json:",omitempty"`
 	Exit    int    `json:",omitempty"`

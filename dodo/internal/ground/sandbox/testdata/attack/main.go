@@ -544,7 +544,7 @@ func processes(name string, a []string) string {
 			pid, _, errno := unix.RawSyscall(unix.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0)
 			if errno == 0 && pid == 0 {
 				unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
-				for range 20_000 { // it ends by itself, should nobody end it
+				for range 200 { // few, for the machine is others' too
 					pid, _, errno := unix.RawSyscall(unix.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0)
 					if errno == 0 && pid != 0 {
 						unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
