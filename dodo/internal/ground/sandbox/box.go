@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"os"
 	"sync"
 )
 
@@ -53,6 +54,9 @@ type Place struct {
 	root  string
 	cache string
 	kept  func(context.Context) (Kept, error)
+
+	mu   sync.Mutex          // guards held
+	held map[*cover]*os.File // what is hidden from the commands that run
 }
 
 // Kept is what a workspace keeps from commands, by absolute paths.
@@ -70,3 +74,12 @@ func (b *Box) Place(root, cache string, kept func(context.Context) (Kept, error)
 
 // Root is the workspace's absolute path.
 func (p *Place) Root() string { return p.root }
+
+// A cover hides what is at a path, which must be what the server saw there.
+type cover struct {
+	Path string
+	ID   identity
+}
+
+// An identity tells files and directories apart whatever their names are.
+type identity struct{ Dev, Ino uint64 }

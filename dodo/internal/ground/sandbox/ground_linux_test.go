@@ -78,6 +78,7 @@ type job struct {
 	Most               int
 	Look               []string
 	Times              int
+	Hold               bool
 }
 
 type spec struct {

@@ -183,7 +183,11 @@ func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
 		n, rn, _, _, err := w.control.ReadMsgUnix(buf, rights)
 		switch {
 		case ctx.Err() != nil:
-			return r, fault.Wrap(contract.Timeout, ctx.Err(), "the command was not started in time").WithHint("nothing was run; try again").Retry()
+			f := fault.Wrap(contract.Timeout, ctx.Err(), "the command was not started in time")
+			if ready {
+				return r, f // it may have begun
+			}
+			return r, f.WithHint("nothing was run; try again").Retry()
 		case (err != nil || n == 0) && ready:
 			return report{Started: true}, nil // and it has ended its first process
 		case err != nil || n == 0:

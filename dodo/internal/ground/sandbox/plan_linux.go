@@ -42,15 +42,6 @@ type mount struct {
 	ID identity
 }
 
-// A cover hides what is at a path, which must be what the server saw there.
-type cover struct {
-	Path string
-	ID   identity
-}
-
-// An identity tells files and directories apart whatever their names are.
-type identity struct{ Dev, Ino uint64 }
-
 // A link is a symbolic link of the root.
 type link struct{ Name, To string }
 

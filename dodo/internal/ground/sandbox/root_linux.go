@@ -15,9 +15,10 @@ const stage = "/tmp"
 
 // Sizes of the file systems in memory. Files without content take room too.
 const (
-	rootOptions = "mode=0755,size=4m,nr_inodes=16k"
-	tempOptions = "mode=1777,size=1g,nr_inodes=400k"
-	shmOptions  = "mode=1777,size=256m,nr_inodes=16k"
+	rootOptions  = "mode=0755,size=4m,nr_inodes=16k"
+	tempOptions  = "mode=1777,size=1g,nr_inodes=400k"
+	coverOptions = "mode=0755,size=64k,nr_inodes=8"
+	shmOptions   = "mode=1777,size=256m,nr_inodes=16k"
 )
 
 // makeRoot gives the process a file system of its own, in which only what the plan names
@@ -240,7 +241,14 @@ func (r *newRoot) cover(covers []cover) error {
 	if len(covers) == 0 {
 		return nil
 	}
-	const file, dir = stage + "/.empty", stage + "/.void"
+	// What covers is in a file system of its own, which nobody sees as a whole.
+	const from, file, dir = stage + "/.covers", stage + "/.covers/file", stage + "/.covers/directory"
+	if err := os.Mkdir(from, 0o755); err != nil {
+		return step("root", err)
+	}
+	if err := unix.Mount("dodo", from, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, coverOptions); err != nil {
+		return step("root", err)
+	}
 	if err := errors.Join(os.WriteFile(file, nil, 0o444), os.Mkdir(dir, 0o555)); err != nil {
 		return step("root", err)
 	}
@@ -249,7 +257,7 @@ func (r *newRoot) cover(covers []cover) error {
 			return step(stepCover, err)
 		}
 	}
-	return step("root", errors.Join(os.Remove(file), os.Remove(dir)))
+	return step("root", errors.Join(unix.Unmount(from, unix.MNT_DETACH), os.Remove(from)))
 }
 
 func (r *newRoot) coverOne(c cover, file, dir string) error {

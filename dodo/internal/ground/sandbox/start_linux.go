@@ -54,12 +54,20 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if !s.ReadOnly {
 		before = fingerprintOf(p.root, kept.Git)
 	}
+	release, err := p.hold(pl.Covers)
+	if err != nil {
+		return nil, err
+	}
 	w, process, err := p.box.launch(ctx, pl, p.box.wrap(pl), streams{s.Stdin, s.Stdout, s.Stderr})
 	if err != nil {
+		release()
 		return nil, failed(err)
 	}
 	process.Notes, process.Hidden = notes, len(pl.Covers)
-	go w.follow(process, func() []string { return p.told(s, before) })
+	go w.follow(process, func() []string {
+		release()
+		return p.told(s, before)
+	})
 	return process, nil
 }
 

@@ -38,7 +38,7 @@ type job struct {
 	Most               int // bytes of output that are kept
 	Look               []string
 	Times              int // how often, with the same place
-	Swap               [2]string
+	Hold               bool // a first command runs meanwhile
 }
 
 type spec struct {
@@ -103,6 +103,16 @@ func main() {
 		}
 		put(a)
 		return
+	}
+	if j.Hold {
+		p, err := place.Start(context.Background(), sandbox.Spec{Args: []string{"/bin/sleep", "60"}, Dir: j.Root, Env: j.Spec.Env, Mode: j.Spec.Mode})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		defer p.Wait()
+		defer p.Kill()
+		put(answer{Begun: true, Pid: p.Pid()})
 	}
 	for range max(1, j.Times) {
 		put(j.run(box, place))
