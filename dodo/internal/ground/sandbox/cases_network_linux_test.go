@@ -18,7 +18,7 @@ type host struct {
 }
 
 func newHost(t testing.TB) *host {
-	h := &host{abstract: "@sandbox-" + t.Name()}
+	h := &host{}
 	listen := func(network, address string) string {
 		l, err := net.Listen(network, address)
 		if err != nil {
@@ -39,6 +39,7 @@ func newHost(t testing.TB) *host {
 		return l.Addr().String()
 	}
 	h.tcp4, h.tcp6 = listen("tcp4", "127.0.0.1:0"), listen("tcp6", "[::1]:0")
+	h.abstract = "@sandbox-" + h.tcp4
 	listen("unix", h.abstract)
 	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	must(t, err)

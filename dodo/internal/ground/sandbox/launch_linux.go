@@ -30,8 +30,9 @@ type walled struct {
 	done    chan struct{} // closed when exit is there
 	exit    Exit
 
-	mu    sync.Mutex // guards ended
+	mu    sync.Mutex // guards ended and late
 	ended bool
+	late  *time.Timer // ends a first process that does not end what it should
 }
 
 // streams are what a command reads and writes; nil is /dev/null.
@@ -271,6 +272,9 @@ func (w *walled) follow(p *Process, told func() []string) {
 	err := w.cmd.Wait() // when it returns the namespace is empty
 	w.mu.Lock()
 	w.ended = true
+	if w.late != nil {
+		w.late.Stop()
+	}
 	w.mu.Unlock()
 	w.control.Close()
 	if p.Proxy != nil {
@@ -316,6 +320,16 @@ func (w *walled) kill() {
 		return
 	}
 	_ = w.control.CloseWrite()
+	_ = w.cmd.Process.Signal(syscall.SIGCONT) // before signals could be scoped it may have been stopped
+	if w.late == nil {
+		w.late = time.AfterFunc(sweepTime+5*time.Second, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if !w.ended {
+				_ = w.cmd.Process.Kill()
+			}
+		})
+	}
 }
 
 // failed says to the caller why a command does not run.

@@ -53,13 +53,14 @@ go 1.21
 X
 cat >x_test.go <<'X'
 package x
-import ("net/http";"net/http/httptest";"testing")
+import ("net";"testing")
 func Test(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler()); defer s.Close()
-	if r, err := http.Get(s.URL); err != nil || r.StatusCode != 404 { t.Fatal(err) }
+	l, err := net.Listen("tcp", "127.0.0.1:0"); if err != nil { t.Fatal(err) }
+	c, err := net.Dial("tcp", l.Addr().String()); if err != nil { t.Fatal(err) }
+	c.Close()
 }
 X
-GOTOOLCHAIN=local GOFLAGS=-mod=mod GOPROXY=off go test -vet=off . | cut -f 1`, "ok  \n"},
+CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=mod GOPROXY=off go test -vet=off . | cut -f 1`, "ok  \n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := exec.LookPath(c.needs); err != nil {
@@ -74,6 +75,9 @@ GOTOOLCHAIN=local GOFLAGS=-mod=mod GOPROXY=off go test -vet=off . | cut -f 1`, "
 					if path, err := exec.LookPath(c.needs); err == nil && strings.HasPrefix(path, "/root/") {
 						t.Skip("it is root's")
 					}
+				}
+				if c.name == "go" && g.root0 {
+					return // once is enough: it takes long
 				}
 				j := sh("cd " + g.root + " && " + c.script)
 				j.Home = os.Getenv("HOME")

@@ -37,7 +37,7 @@ type job struct {
 	Leak               []string
 	Most               int // bytes of output that are kept
 	Look               []string
-	Times              int // how often, with the same place
+	Times              int  // how often, with the same place
 	Hold               bool // a first command runs meanwhile
 }
 
