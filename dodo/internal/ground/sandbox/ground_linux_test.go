@@ -150,11 +150,34 @@ func each(t *testing.T, levels []sandbox.Isolation, test func(t *testing.T, g *g
 			}
 			users(t, func(t *testing.T, g *ground) {
 				g.level = level
+				g.available()
 				test(t, g)
 			})
 		})
 	}
 }
+
+// available skips a test where the machine cannot do what it is about. What it cannot do is
+// looked for once.
+func (g *ground) available() {
+	g.t.Helper()
+	key := name("%s %v", g.level, g.root0)
+	why, known := can.Load(key)
+	if !known {
+		a := g.run(job{Spec: spec{Args: []string{"/bin/true"}}})
+		why = ""
+		if a.Code == "NOT_SUPPORTED" {
+			why = a.Text
+		}
+		can.Store(key, why)
+	}
+	if why != "" {
+		g.t.Skip(why)
+	}
+}
+
+// can is why levels cannot be had, by level and user.
+var can sync.Map
 
 func newGround(t testing.TB, who *syscall.Credential) *ground {
 	t.Helper()
