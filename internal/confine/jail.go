@@ -17,4 +17,6 @@ type Jail struct {
 	// NoSetID refuses set-user-id and set-group-id bits on files, which root would make for
 	// everybody.
 	NoSetID bool
+
+	weakness
 }

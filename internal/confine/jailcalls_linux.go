@@ -15,6 +15,10 @@ const (
 	makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
+// protocols of the internet that a socket may have: for others the kernel would load modules
+// that nobody uses, and one of them is ping.
+var protocols = []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_MPTCP}
+
 // is is a condition on the value of an argument, set one on its bits.
 func is(arg uint32, values ...uint32) condition {
 	return condition{arg: arg, mask: ^uint32(0), values: values}
@@ -85,7 +89,7 @@ func jailCalls(alone, noSetID bool) table {
 	} else {
 		t.calls = append(t.calls, call{number: unix.SYS_SOCKET, action: retNoFamily, cases: []branch{
 			{[]condition{is(0, unix.AF_UNIX)}, retAllow},
-			{[]condition{is(0, unix.AF_INET, unix.AF_INET6), {arg: 1, mask: kindMask, values: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}}}, retAllow},
+			{[]condition{is(0, unix.AF_INET, unix.AF_INET6), {arg: 1, mask: kindMask, values: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}}, is(2, protocols...)}, retAllow},
 			{[]condition{is(0, unix.AF_INET, unix.AF_INET6)}, retDenied},
 			{[]condition{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}, retAllow},
 		}})

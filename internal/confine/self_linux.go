@@ -29,7 +29,7 @@ func Self(p Policy, keep ...int) (State, error) {
 	if err := closeInherited(keep); err != nil {
 		return State{}, refused(err, "descriptors that were inherited cannot be closed").WithHint("look whether /proc is mounted")
 	}
-	if err := hideMemory(); err != nil {
+	if err := hideMemory(0); err != nil {
 		return State{}, refused(err, "memory dumps cannot be switched off")
 	}
 	runtime.LockOSThread()
@@ -150,9 +150,10 @@ func descriptors() ([]string, error) {
 }
 
 // hideMemory keeps what the process has read out of core files and out of reach of other
-// processes of the same user. Both hold for the whole process.
-func hideMemory() error {
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+// processes of the same user. Both hold for the whole process; what it starts has the limit
+// of core files alone, in bytes.
+func hideMemory(core uint64) error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: core, Max: core}); err != nil {
 		return err
 	}
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"os"
 	"sync"
 )
 
@@ -22,7 +23,8 @@ type Options struct {
 
 // A Box is what this machine can do. It is safe for use by several goroutines.
 type Box struct {
-	o Options
+	o    Options
+	only Isolation // the one level there is, for tests; see weak_linux.go
 
 	mu     sync.Mutex // guards report
 	report *Report    // nil: not probed yet
@@ -45,6 +47,8 @@ type Report struct {
 	// Ungrouped says why the memory and the number of processes of a whole command are not
 	// bounded, only those of each process; empty where they are.
 	Ungrouped string
+	// Landlock is the version of it that the kernel has; 0 is none.
+	Landlock int
 }
 
 // A Place is a workspace as commands have it.
@@ -53,6 +57,9 @@ type Place struct {
 	root  string
 	cache string
 	kept  func(context.Context) (Kept, error)
+
+	mu   sync.Mutex          // guards held
+	held map[*cover]*os.File // what is hidden from the commands that run
 }
 
 // Kept is what a workspace keeps from commands, by absolute paths.
@@ -70,3 +77,12 @@ func (b *Box) Place(root, cache string, kept func(context.Context) (Kept, error)
 
 // Root is the workspace's absolute path.
 func (p *Place) Root() string { return p.root }
+
+// A cover hides what is at a path, which must be what the server saw there.
+type cover struct {
+	Path string
+	ID   identity
+}
+
+// An identity tells files and directories apart whatever their names are.
+type identity struct{ Dev, Ino uint64 }

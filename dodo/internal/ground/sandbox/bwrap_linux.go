@@ -33,7 +33,7 @@ func bwrapArgs(path, helper string, p plan) []string {
 		helper = real
 	}
 	a := []string{path, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--as-pid-1", "--die-with-parent", "--clearenv", "--cap-drop", "ALL"}
-	if p.Loopback {
+	if p.Loopback && !p.skips("net") {
 		a = append(a, "--unshare-net")
 	}
 	a = append(a, "--tmpfs", "/", "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp", "--perms", "1777", "--tmpfs", "/dev/shm")
@@ -55,14 +55,17 @@ func bwrapArgs(path, helper string, p plan) []string {
 		}
 		a = append(a, how, m.From, m.To)
 	}
-	for _, path := range p.Covers {
-		st, err := os.Lstat(path)
-		switch {
-		case err != nil || st.Mode()&os.ModeSymlink != 0:
+	for _, c := range p.Covers {
+		if p.skips("cover") {
+			break
+		}
+		// What is not there was moved, which the helper finds.
+		switch st, err := os.Lstat(c.Path); {
+		case err != nil:
 		case st.IsDir():
-			a = append(a, "--perms", "0555", "--tmpfs", path, "--remount-ro", path)
+			a = append(a, "--perms", "0555", "--tmpfs", c.Path, "--remount-ro", c.Path)
 		default:
-			a = append(a, "--ro-bind", p.empty, path)
+			a = append(a, "--ro-bind", p.empty, c.Path)
 		}
 	}
 	return append(a, "--ro-bind", helper, inside, "--remount-ro", "/", "--", inside)

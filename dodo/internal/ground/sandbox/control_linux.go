@@ -46,15 +46,14 @@ func guards(git []string) (list []mount) {
 		if err != nil || st.Mode()&os.ModeSymlink != 0 {
 			continue // what is made there meanwhile is told
 		}
+		list = guard(list, dir, st.IsDir())
 		if !st.IsDir() {
-			list = append(list, mount{From: dir, To: dir, Optional: true})
 			continue
 		}
-		list = append(list, mount{From: dir, To: dir, Write: true, Optional: true})
 		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
 			path := filepath.Join(dir, name)
 			if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSymlink == 0 {
-				list = append(list, mount{From: path, To: path, Optional: true})
+				list = guard(list, path, false)
 			}
 		}
 		if len(list) > mostGuards {
@@ -62,6 +61,20 @@ func guards(git []string) (list []mount) {
 		}
 	}
 	return list
+}
+
+// guard adds one, when there is no link on the way to it.
+func guard(list []mount, path string, write bool) []mount {
+	fd, err := unlinked(path)
+	if err != nil {
+		return list
+	}
+	defer unix.Close(fd)
+	id, err := identityAt(fd)
+	if err != nil {
+		return list
+	}
+	return append(list, mount{From: path, To: path, Write: write, ID: id})
 }
 
 // A fingerprint is the control files of a workspace and what is in them.

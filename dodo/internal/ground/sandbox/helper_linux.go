@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"syscall"
 
@@ -22,10 +20,15 @@ import (
 // process of a sandbox it builds the walls, runs the command and exits with its status;
 // else it returns at once.
 func Helper() {
-	if len(os.Args) != 1 || os.Args[0] != helperName && os.Args[0] != inside {
+	if len(os.Args) != 1 {
 		return
 	}
-	os.Exit(help())
+	switch os.Args[0] {
+	case helperName, inside:
+		os.Exit(help())
+	case becomingName:
+		os.Exit(become())
+	}
 }
 
 // helper is the first process of a sandbox.
@@ -45,10 +48,11 @@ func help() int {
 		return fail(err)
 	}
 	go h.obey()
+	enter := h.enter
 	if h.Level == Reduced {
-		runtime.LockOSThread() // the walls are this thread's alone
+		enter = h.enterAlone
 	}
-	if err := h.build(); err != nil {
+	if err := enter(); err != nil {
 		return fail(err)
 	}
 	if len(h.Args) == 0 {
@@ -56,16 +60,13 @@ func help() int {
 		tell(report{Ended: true})
 		return 0
 	}
-	if err := h.start(); err != nil {
-		return fail(err)
-	}
-	tell(report{Started: true}, h.descriptors...)
-	for _, fd := range h.descriptors {
-		unix.Close(fd)
-	}
-	ws := h.reap()
+	tell(report{Started: true})
+	ws, ok := h.reap()
 	if h.Level == Reduced {
 		sweep()
+	}
+	if !ok {
+		return exitFailed
 	}
 	if ws.Signaled() {
 		tell(report{Ended: true, Signal: int(ws.Signal())})
@@ -73,6 +74,26 @@ func help() int {
 	}
 	tell(report{Ended: true, Exit: ws.ExitStatus()})
 	return ws.ExitStatus()
+}
+
+// enter builds the walls and starts the command in them.
+func (h *helper) enter() error {
+	if err := h.build(); err != nil {
+		return err
+	}
+	if len(h.Args) == 0 {
+		return nil
+	}
+	h.ready()
+	return h.start()
+}
+
+// ready says that the command will be run now, and gives away what comes with it.
+func (h *helper) ready() {
+	tell(report{Ready: true}, h.descriptors...)
+	for _, fd := range h.descriptors {
+		unix.Close(fd)
+	}
 }
 
 // stepError is a step that failed.
@@ -93,6 +114,11 @@ func step(name string, err error) error {
 
 // fail says why the command does not run.
 func fail(err error) int {
+	tell(reportOf(err))
+	return exitFailed
+}
+
+func reportOf(err error) report {
 	r := report{Step: "helper", Reason: err.Error()}
 	var s *stepError
 	if errors.As(err, &s) {
@@ -105,8 +131,7 @@ func fail(err error) int {
 	if len(r.Reason) > largestReport/2 {
 		r.Reason = r.Reason[:largestReport/2]
 	}
-	tell(r)
-	return exitFailed
+	return r
 }
 
 // tell sends a report, and descriptors with it. Where the server is gone nobody wants it.
@@ -165,8 +190,8 @@ func (h *helper) obey() {
 // everyone sends a signal to all that the command started.
 func (h *helper) everyone(s unix.Signal) {
 	if h.Level == Reduced {
-		for _, pid := range descendants() {
-			_ = unix.Kill(pid, s)
+		for _, p := range descendants() {
+			_ = unix.Kill(p.pid, s)
 		}
 		return
 	}
@@ -175,7 +200,7 @@ func (h *helper) everyone(s unix.Signal) {
 
 // build makes the walls, and looks whether they stand.
 func (h *helper) build() error {
-	if h.Loopback && h.Skip != "loopback" {
+	if h.Loopback && h.Level == Full && !h.skips("loopback") { // bubblewrap does so itself
 		if err := loopbackUp(); err != nil {
 			return step("network", err)
 		}
@@ -185,14 +210,9 @@ func (h *helper) build() error {
 			return step("proxy", err)
 		}
 	}
-	if h.Level == Full {
+	if h.Level == Full && !h.skips("root") {
 		if err := h.makeRoot(); err != nil {
 			return err
-		}
-	}
-	if h.Level == Reduced {
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return step("subreaper", err)
 		}
 	}
 	if len(h.Args) > 0 {
@@ -205,18 +225,24 @@ func (h *helper) build() error {
 			return step("terminal", err)
 		}
 	}
-	for _, l := range h.Limits {
-		if err := lower(l); err != nil {
-			return step("limits", err)
+	if !h.skips("limits") {
+		for _, l := range h.Limits {
+			if err := lower(l); err != nil {
+				return step("limits", err)
+			}
 		}
 	}
-	jail := confine.Jail{Run: h.Run, Write: h.Write, Devices: h.Devices, Alone: h.Level == Reduced, NoSetID: h.NoSetID}
-	if h.Skip != "jail" {
-		if err := jail.Enter(append([]int{controlFD}, h.descriptors...)...); err != nil {
-			return step("confinement", errors.Join(err, errors.Unwrap(err)))
-		}
+	if err := h.verify(); err != nil {
+		return err
 	}
-	return step("trial", confine.VerifyJail())
+	jail := h.weaken(confine.Jail{Run: h.Run, Write: h.Write, Devices: h.Devices, Alone: h.Level == Reduced, NoSetID: h.NoSetID})
+	if err := jail.Enter(append([]int{controlFD}, h.descriptors...)...); err != nil {
+		return step("confinement", errors.Join(err, errors.Unwrap(err)))
+	}
+	if err := jail.Verify(); err != nil {
+		return step("trial", errors.Join(err, errors.Unwrap(err)))
+	}
+	return nil
 }
 
 // lower sets a limit, or leaves a lower one.
@@ -309,29 +335,34 @@ func (h *helper) start() error {
 		return step(stepRun, err)
 	}
 	h.main = pid
-	// The pipes of a command end with it and what it started, not with this process.
+	letGo()
+	return nil
+}
+
+// letGo puts the standard streams down: the pipes of a command end with it and what it
+// started, not with this process.
+func letGo() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return
 	}
 	for fd := range 3 {
 		_ = unix.Dup3(null, fd, 0)
 	}
 	unix.Close(null)
-	return nil
 }
 
-// reap waits for every process that has lost its parent, until the command has ended.
-func (h *helper) reap() unix.WaitStatus {
+// reap waits for every process that has lost its parent, until the command has ended. It does
+// not see that when another goroutine is sweeping.
+func (h *helper) reap() (ws unix.WaitStatus, ok bool) {
 	for {
-		var ws unix.WaitStatus
 		pid, err := unix.Wait4(-1, &ws, 0, nil)
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
-			return ws // there is no child any more, which cannot be
+			return ws, false
 		case pid == h.main:
-			return ws
+			return ws, true
 		}
 	}
 }
@@ -345,57 +376,4 @@ func setenv(env []string, name, value string) []string {
 		}
 	}
 	return append(out, name+"="+value)
-}
-
-// children lists the direct children of a process, by its threads.
-func children(pid int) (list []int) {
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return nil
-	}
-	for _, task := range tasks {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
-		if err != nil {
-			continue
-		}
-		for _, word := range bytes.Fields(text) {
-			if child, err := strconv.Atoi(string(word)); err == nil {
-				list = append(list, child)
-			}
-		}
-	}
-	return list
-}
-
-// descendants are all processes that this one started, directly or not: those whose
-// parents ended came back to it.
-func descendants() (all []int) {
-	for next := children(os.Getpid()); len(next) > 0; {
-		all = append(all, next...)
-		var below []int
-		for _, pid := range next {
-			below = append(below, children(pid)...)
-		}
-		next = below
-	}
-	return all
-}
-
-// sweep kills what is left where there is no namespace that would end.
-func sweep() {
-	for range 100 {
-		list := descendants()
-		for _, pid := range list {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-		if len(list) == 0 {
-			return
-		}
-		var ws unix.WaitStatus
-		for {
-			if pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil); pid <= 0 || err != nil {
-				break
-			}
-		}
-	}
 }

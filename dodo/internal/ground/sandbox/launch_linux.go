@@ -27,11 +27,13 @@ type walled struct {
 	cmd     *exec.Cmd
 	control *net.UnixConn
 	group   *group        // nil where there is none
+	own     bool          // cmd is the first process of its namespace
 	done    chan struct{} // closed when exit is there
 	exit    Exit
 
-	mu    sync.Mutex // guards ended
+	mu    sync.Mutex // guards ended and late
 	ended bool
+	late  *time.Timer // ends a first process that does not end what it should
 }
 
 // streams are what a command reads and writes; nil is /dev/null.
@@ -52,7 +54,7 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*wa
 	if err != nil {
 		return nil, nil, startFault(err)
 	}
-	w := &walled{control: conn.(*net.UnixConn), done: make(chan struct{})}
+	w := &walled{control: conn.(*net.UnixConn), own: p.Level == Full, done: make(chan struct{})}
 	file, err := p.file()
 	if err != nil {
 		w.control.Close()
@@ -80,8 +82,10 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*wa
 	}
 	if err != nil {
 		process.close()
+		if p.Level != Reduced { // whose helper ends what it may have started
+			_ = w.cmd.Process.Kill()
+		}
 		w.control.Close()
-		_ = w.cmd.Process.Kill()
 		_ = w.cmd.Wait()
 		w.group.remove()
 		return nil, nil, err
@@ -157,6 +161,13 @@ func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) 
 		if p.Loopback {
 			c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
 		}
+		for name, flag := range map[string]uintptr{
+			"mnt": syscall.CLONE_NEWNS, "pid": syscall.CLONE_NEWPID, "ipc": syscall.CLONE_NEWIPC, "uts": syscall.CLONE_NEWUTS, "net": syscall.CLONE_NEWNET,
+		} {
+			if p.skips(name) {
+				c.SysProcAttr.Cloneflags &^= flag
+			}
+		}
 		// The user keeps its numbers, and nobody else has any.
 		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
@@ -167,7 +178,8 @@ func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) 
 	return c
 }
 
-// first waits for the helper's first report, and takes what comes with it.
+// first waits until the command runs or the helper says why it does not, and takes what comes
+// with it.
 func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -178,21 +190,35 @@ func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
 		}
 	}()
 	buf, rights := make([]byte, largestReport), make([]byte, unix.CmsgSpace(2*4))
-	n, rn, _, _, err := w.control.ReadMsgUnix(buf, rights)
-	switch {
-	case ctx.Err() != nil:
-		return r, fault.Wrap(contract.Timeout, ctx.Err(), "the command was not started in time").WithHint("nothing was run; try again").Retry()
-	case err != nil || n == 0:
-		return r, &stepError{"helper", fmt.Errorf("it ended before it could say why: %w", errors.Join(err, w.cmd.Wait()))}
+	for ready := false; ; ready = true {
+		n, rn, _, _, err := w.control.ReadMsgUnix(buf, rights)
+		switch {
+		case ctx.Err() != nil:
+			f := fault.Wrap(contract.Timeout, ctx.Err(), "the command was not started in time")
+			if ready {
+				return r, f // it may have begun
+			}
+			return r, f.WithHint("nothing was run; try again").Retry()
+		case (err != nil || n == 0) && ready:
+			return report{Started: true}, nil // and it has ended its first process
+		case err != nil || n == 0:
+			return r, &stepError{"helper", fmt.Errorf("it ended before it could say why: %w", errors.Join(err, w.cmd.Wait()))}
+		}
+		r = report{}
+		if err := json.Unmarshal(buf[:n], &r); err != nil {
+			return r, &stepError{"helper", err}
+		}
+		if !r.Ready {
+			return r, nil
+		}
+		fds, err := descriptorsOf(rights[:rn])
+		if err != nil {
+			return r, &stepError{"helper", err}
+		}
+		if err := p.take(fds); err != nil {
+			return r, &stepError{"helper", err}
+		}
 	}
-	if err := json.Unmarshal(buf[:n], &r); err != nil {
-		return r, &stepError{"helper", err}
-	}
-	fds, err := descriptorsOf(rights[:rn])
-	if err != nil {
-		return r, &stepError{"helper", err}
-	}
-	return r, p.take(fds)
 }
 
 func descriptorsOf(rights []byte) (fds []int, err error) {
@@ -256,6 +282,9 @@ func (w *walled) follow(p *Process, told func() []string) {
 	err := w.cmd.Wait() // when it returns the namespace is empty
 	w.mu.Lock()
 	w.ended = true
+	if w.late != nil {
+		w.late.Stop()
+	}
 	w.mu.Unlock()
 	w.control.Close()
 	w.group.remove()
@@ -289,11 +318,28 @@ func (w *walled) wait() Exit {
 func (w *walled) terminate() { _, _ = w.control.Write([]byte{orderTerminate}) }
 func (w *walled) interrupt() { _, _ = w.control.Write([]byte{orderInterrupt}) }
 
+// kill ends the first process, and the kernel the rest of the namespace. Where there is none,
+// or another program is between, the end of the socket tells the first process to do it.
 func (w *walled) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.ended {
+	if w.ended {
+		return
+	}
+	if w.own {
 		_ = w.cmd.Process.Kill()
+		return
+	}
+	_ = w.control.CloseWrite()
+	_ = w.cmd.Process.Signal(syscall.SIGCONT) // before signals could be scoped it may have been stopped
+	if w.late == nil {
+		w.late = time.AfterFunc(sweepTime+5*time.Second, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if !w.ended {
+				_ = w.cmd.Process.Kill()
+			}
+		})
 	}
 }
 
@@ -308,7 +354,7 @@ func failed(err error) error {
 		return startFault(s.err)
 	case stepDir:
 		return fault.Wrap(contract.NotFound, s.err, "the directory to start in is not there").WithHint("check cwd")
-	case stepCover:
+	case stepCover, stepMoved:
 		return fault.Wrap(contract.Conflict, s.err, "files of the workspace were moved while the command was being started").
 			WithHint("nothing was run; try again").Retry()
 	}

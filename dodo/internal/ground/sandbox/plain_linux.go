@@ -119,7 +119,7 @@ func exitOf(ws syscall.WaitStatus) Exit {
 // startFault says why a program does not start.
 func startFault(err error) error {
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
 		return fault.Wrap(contract.NotFound, err, "the program, or what its first line names to run it, is not there").
 			WithHint("check the name of the program and its #! line")
 	case errors.Is(err, os.ErrPermission):
@@ -128,6 +128,8 @@ func startFault(err error) error {
 		return fault.Wrap(contract.InvalidInput, err, "the file is no program that this machine can run").WithHint("run it by its interpreter, such as sh FILE")
 	case errors.Is(err, syscall.E2BIG):
 		return fault.Wrap(contract.ResourceLimit, err, "the arguments and the environment are too large for one program").WithHint("put them into a file")
+	case errors.Is(err, syscall.ETXTBSY):
+		return fault.Wrap(contract.Conflict, err, "the program is being written now").WithHint("nothing was run; try again").Retry()
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM):
 		return fault.Wrap(contract.ResourceLimit, err, "the system has no room for another process now").Retry()
 	}

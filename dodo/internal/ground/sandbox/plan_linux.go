@@ -15,12 +15,15 @@ type plan struct {
 
 	Links   []link
 	Mounts  []mount
-	Covers  []string // paths that are to look empty
+	Covers  []cover  // paths that are to look empty
 	Run     []string // Landlock's rules, by paths inside
 	Write   []string
 	Devices []string
 
 	Limits []limit
+
+	// Outside is what the server has: by the names of /proc/self/ns, and its root.
+	Outside map[string]identity
 
 	// Skip names a step to leave out: for the test that the helper sees so.
 	Skip string
@@ -35,6 +38,9 @@ type mount struct {
 	Write    bool
 	Device   bool // a device file, to be used as one
 	Optional bool // what is not there, or may not be reached, is left out
+	// ID, when set, is what must be at From. It is the workspace, or in it, where others
+	// move things meanwhile: no link is followed on the way to it.
+	ID identity
 }
 
 // A link is a symbolic link of the root.
@@ -46,9 +52,12 @@ type limit struct {
 	Most uint64
 }
 
-// A report is what the helper says: once when the command runs, or why it does not; once
-// how it ended.
+// A report is what the helper says: when the walls stand; when the command runs, or why it
+// does not; how it ended.
 type report struct {
+	// Ready comes before the command is run: what it does to the first process must not look
+	// as if it had not been run.
+	Ready   bool   `json:",omitempty"`
 	Started bool   `json:",omitempty"`
 	Ended   bool   `json:",omitempty"`
 	Exit    int    `json:",omitempty"`
@@ -64,6 +73,8 @@ const (
 	stepDir = "directory"
 	// A secret path was moved while the walls were built.
 	stepCover = "secret paths"
+	// The workspace, or a repository in it, was moved meanwhile.
+	stepMoved = "workspace"
 )
 
 const (

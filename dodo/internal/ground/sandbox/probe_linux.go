@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"slices"
+
+	"localmcp/internal/confine"
 )
 
 // Probe tries the levels once, by building the walls of each until one holds, and remembers
@@ -14,8 +16,12 @@ func (b *Box) Probe(ctx context.Context) Report {
 	if b.report != nil {
 		return *b.report
 	}
-	r := Report{Best: None, Reasons: map[Isolation]string{}, Root: os.Geteuid() == 0}
+	r := Report{Best: None, Reasons: map[Isolation]string{}, Root: os.Geteuid() == 0, Landlock: confine.LandlockABI()}
 	for _, level := range []Isolation{Full, Bwrap, Reduced} {
+		if b.only != "" && level != b.only {
+			r.Reasons[level] = "taken away"
+			continue
+		}
 		if err := b.try(ctx, level, ""); err != nil {
 			if ctx.Err() != nil {
 				return r // it says nothing about the machine
@@ -51,6 +57,7 @@ func (b *Box) tryGroups(ctx context.Context, level Isolation) (parent, why strin
 // try builds the walls of a level with nothing inside.
 func (b *Box) try(ctx context.Context, level Isolation, groups string) error {
 	p := plan{group: groups, Level: level, Limits: limits(level == Reduced), Run: []string{"/usr"}, NoSetID: os.Geteuid() == 0}
+	p.Outside = outside(level)
 	if level != Reduced {
 		p.Loopback = true
 		p.Mounts, p.Links = system()

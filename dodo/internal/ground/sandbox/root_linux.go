@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,19 +13,17 @@ import (
 // stage is where the new root is put together: any directory, which is hidden meanwhile.
 const stage = "/tmp"
 
-// Sizes of the file systems in memory.
+// Sizes of the file systems in memory. Files without content take room too.
 const (
-	rootOptions = "mode=0755,size=4m"
-	tempOptions = "mode=1777,size=1g"
-	shmOptions  = "mode=1777,size=256m"
+	rootOptions  = "mode=0755,size=4m,nr_inodes=16k"
+	tempOptions  = "mode=1777,size=1g,nr_inodes=400k"
+	coverOptions = "mode=0755,size=64k,nr_inodes=8"
+	shmOptions   = "mode=1777,size=256m,nr_inodes=16k"
 )
 
 // makeRoot gives the process a file system of its own, in which only what the plan names
 // is: the old one is gone when it returns.
 func (h *helper) makeRoot() error {
-	if h.Skip == "root" {
-		return nil
-	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return step("mounts made private", err)
 	}
@@ -35,6 +34,9 @@ func (h *helper) makeRoot() error {
 			if m.Optional && leftOut(err) {
 				trees[i] = -1
 				continue
+			}
+			if m.ID != (identity{}) {
+				return step(stepMoved, fmt.Errorf("%s: %w", m.To, err))
 			}
 			return step("mount of "+m.To, err)
 		}
@@ -67,18 +69,31 @@ func (h *helper) makeRoot() error {
 			return step("root", err)
 		}
 	}
+	r, err := openRoot()
+	if err != nil {
+		return step("root", err)
+	}
+	defer r.close()
 	for i, m := range h.Mounts {
 		if trees[i] < 0 {
 			continue
 		}
-		err := attach(trees[i], stage+m.To)
+		err := r.attach(trees[i], m.To)
 		unix.Close(trees[i])
+		if err != nil && m.ID != (identity{}) {
+			return step(stepMoved, err)
+		}
 		if err != nil {
 			return step("mount of "+m.To, err)
 		}
+		if m.Write {
+			r.foreign = append(r.foreign, m.To)
+		}
 	}
-	if err := h.cover(); err != nil {
-		return err
+	if !h.skips("cover") {
+		if err := r.cover(h.Covers); err != nil {
+			return err
+		}
 	}
 	return step("root", enterRoot())
 }
@@ -93,9 +108,29 @@ func leftOut(err error) bool {
 	return false
 }
 
+// errMoved says that something else is where the server saw a directory.
+var errMoved = errors.New("something else is there now")
+
 // tree takes a copy of what is mounted at a path, with all below it, that nobody else sees.
 func tree(m mount) (int, error) {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, m.From, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
+	var fd int
+	var err error
+	if m.ID == (identity{}) {
+		fd, err = unix.OpenTree(unix.AT_FDCWD, m.From, flags)
+	} else {
+		var at int
+		if at, err = unlinked(m.From); err == nil {
+			var id identity
+			if id, err = identityAt(at); err == nil && id != m.ID {
+				err = errMoved
+			}
+			if err == nil {
+				fd, err = unix.OpenTree(at, "", flags|unix.AT_EMPTY_PATH)
+			}
+			unix.Close(at)
+		}
+	}
 	if err != nil {
 		return -1, err
 	}
@@ -113,62 +148,141 @@ func tree(m mount) (int, error) {
 	return fd, nil
 }
 
-// attach puts a tree at a path, which is made when it is not there.
-func attach(fd int, at string) error {
+// newRoot is the root while it is put together.
+type newRoot struct {
+	fd      int
+	memory  map[uint64]bool // devices that are in memory, where mount points may be made
+	foreign []string        // what was mounted and others write: no link is followed in there
+}
+
+func openRoot() (*newRoot, error) {
+	r := &newRoot{memory: map[uint64]bool{}}
+	for _, dir := range []string{"", "/tmp", "/dev/shm"} {
+		id, err := identityOf(stage+dir, false)
+		if err != nil {
+			return nil, err
+		}
+		r.memory[id.Dev] = true
+	}
+	var err error
+	r.fd, err = unix.Open(stage, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	return r, err
+}
+
+func (r *newRoot) close() { unix.Close(r.fd) }
+
+// open opens what is at a path of the new root, as seen from within.
+func (r *newRoot) open(path string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	if slices.ContainsFunc(r.foreign, func(dir string) bool { return within(dir, path) }) {
+		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
+	}
+	for {
+		fd, err := unix.Openat2(r.fd, path, &how)
+		if !errors.Is(err, unix.EAGAIN) { // something was renamed meanwhile
+			return fd, err
+		}
+	}
+}
+
+// attach puts a tree at a path. Where it is not there yet it is made, in memory alone: what
+// belongs to others is not changed.
+func (r *newRoot) attach(fd int, path string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(at); errors.Is(err, os.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			return err
-		}
-		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			err = os.Mkdir(at, 0o755)
-		} else {
-			err = os.WriteFile(at, nil, 0o644)
-		}
-		if err != nil {
+	at, err := r.open(path)
+	if errors.Is(err, unix.ENOENT) {
+		if at, err = r.make(path, st.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
 			return err
 		}
 	}
-	return unix.MoveMount(fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// cover makes what must not be seen look empty. A path that is not there any more was moved
-// meanwhile, and what was in it may be seen somewhere else: the command does not start.
-func (h *helper) cover() error {
-	if len(h.Covers) == 0 {
+// make makes an empty directory or file at a path, and what is above it.
+func (r *newRoot) make(path string, dir bool) (int, error) {
+	above := filepath.Dir(path)
+	parent, err := r.open(above)
+	if errors.Is(err, unix.ENOENT) && above != "/" {
+		parent, err = r.make(above, true)
+	}
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(parent)
+	id, err := identityAt(parent)
+	if err != nil {
+		return -1, err
+	}
+	if !r.memory[id.Dev] {
+		return -1, unix.ENOENT
+	}
+	name := filepath.Base(path)
+	if dir {
+		err = unix.Mkdirat(parent, name, 0o755)
+	} else {
+		err = unix.Mknodat(parent, name, unix.S_IFREG|0o644, 0)
+	}
+	if err != nil {
+		return -1, err
+	}
+	return unix.Openat(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// cover makes what must not be seen look empty. When something else is at its path it was
+// moved meanwhile, and what was in it may be seen somewhere else: the command does not start.
+func (r *newRoot) cover(covers []cover) error {
+	if len(covers) == 0 {
 		return nil
 	}
-	const file, dir = stage + "/.empty", stage + "/.void"
+	// What covers is in a file system of its own, which nobody sees as a whole.
+	const from, file, dir = stage + "/.covers", stage + "/.covers/file", stage + "/.covers/directory"
+	if err := os.Mkdir(from, 0o755); err != nil {
+		return step("root", err)
+	}
+	if err := unix.Mount("dodo", from, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, coverOptions); err != nil {
+		return step("root", err)
+	}
 	if err := errors.Join(os.WriteFile(file, nil, 0o444), os.Mkdir(dir, 0o555)); err != nil {
 		return step("root", err)
 	}
-	for _, path := range h.Covers {
-		var st unix.Stat_t
-		if err := unix.Lstat(stage+path, &st); err != nil {
-			return step(stepCover, err)
-		}
-		from := file
-		switch st.Mode & unix.S_IFMT {
-		case unix.S_IFDIR:
-			from = dir
-		case unix.S_IFLNK: // it has no content, and what it names is judged by its own name
-			continue
-		}
-		fd, err := tree(mount{From: from})
-		if err != nil {
-			return step("cover", err)
-		}
-		// The last part is not followed: a link that came meanwhile leads nowhere else.
-		err = unix.MoveMount(fd, "", unix.AT_FDCWD, stage+path, unix.MOVE_MOUNT_F_EMPTY_PATH)
-		unix.Close(fd)
-		if err != nil {
+	for _, c := range covers {
+		if err := r.coverOne(c, file, dir); err != nil {
 			return step(stepCover, err)
 		}
 	}
-	return step("root", errors.Join(os.Remove(file), os.Remove(dir)))
+	return step("root", errors.Join(unix.Unmount(from, unix.MNT_DETACH), os.Remove(from)))
+}
+
+func (r *newRoot) coverOne(c cover, file, dir string) error {
+	at, err := r.open(c.Path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return err
+	}
+	if c.ID != (identity{uint64(st.Dev), st.Ino}) {
+		return errMoved
+	}
+	from := file
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		from = dir
+	}
+	fd, err := tree(mount{From: from})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // enterRoot makes the stage the root, which cannot be written then, and lets go of the old one.

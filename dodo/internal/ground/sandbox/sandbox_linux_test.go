@@ -17,6 +17,12 @@ var helper = testenv.Program{Package: "./testdata/helper"}
 func TestMain(m *testing.M) {
 	code := m.Run()
 	helper.Remove()
+	for _, p := range []*testenv.Program{&runner, &attacker, &oldkernel} {
+		p.Remove()
+	}
+	if shared.dir != "" {
+		os.RemoveAll(shared.dir)
+	}
 	os.Exit(code)
 }
 

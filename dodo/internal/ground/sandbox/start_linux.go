@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -8,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"localmcp/dodo/internal/contract"
+	"localmcp/internal/confine"
 	"localmcp/internal/fault"
 )
 
@@ -20,6 +24,11 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if len(s.Args) == 0 || !filepath.IsAbs(s.Args[0]) || !filepath.IsAbs(s.Dir) {
 		return nil, fault.New(contract.InvalidInput, "a command needs the absolute paths of a program and a directory")
 	}
+	for _, list := range [][]string{s.Args, s.Env, s.Scripts, {s.Dir}} {
+		if slices.ContainsFunc(list, func(word string) bool { return strings.ContainsRune(word, 0) }) {
+			return nil, fault.New(contract.InvalidInput, "an argument, a directory or a variable has a NUL in it, which the system cannot pass on")
+		}
+	}
 	if s.Mode == Off {
 		return startPlain(s)
 	}
@@ -27,9 +36,11 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.root == "/" {
-		return nil, fault.New(contract.NotSupported, "commands cannot be confined to a workspace that is the whole file system").
-			WithHint("the owner chooses the directory of a project")
+	for _, dir := range []string{"/proc", "/sys", "/dev"} {
+		if p.root == "/" || within(dir, p.root) {
+			return nil, fault.New(contract.NotSupported, "commands cannot be confined to a workspace that is the whole file system, or a part of the kernel").
+				WithHint("the owner chooses the directory of a project")
+		}
 	}
 	kept, err := p.keeps(ctx)
 	if err != nil {
@@ -44,12 +55,20 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if !s.ReadOnly {
 		before = fingerprintOf(p.root, kept.Git)
 	}
+	release, err := p.hold(pl.Covers)
+	if err != nil {
+		return nil, err
+	}
 	w, process, err := p.box.launch(ctx, pl, p.box.wrap(pl), streams{s.Stdin, s.Stdout, s.Stderr})
 	if err != nil {
+		release()
 		return nil, failed(err)
 	}
 	process.Notes, process.Hidden = notes, len(pl.Covers)
-	go w.follow(process, func() []string { return p.told(s, before) })
+	go w.follow(process, func() []string {
+		release()
+		return p.told(s, before)
+	})
 	return process, nil
 }
 
@@ -92,13 +111,19 @@ func (b *Box) level(ctx context.Context, m Mode) (Isolation, error) {
 
 // plan says how the walls of a command are built.
 func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []string, err error) {
-	pl = plan{Skip: s.skip, Level: level, Args: s.Args, Dir: s.Dir, Env: lastOnly(s.Env), Size: s.Terminal, NoSetID: os.Geteuid() == 0, Limits: limits(level == Reduced)}
-	pl.Covers = slices.Clone(kept.Secrets)
+	pl = plan{
+		Skip: s.skip, Level: level, Args: s.Args, Dir: s.Dir, Env: lastOnly(s.Env), Size: s.Terminal, NoSetID: os.Geteuid() == 0,
+		Limits: limits(level == Reduced), Outside: outside(level),
+	}
+	root := mount{From: p.root, To: p.root, Write: !s.ReadOnly}
+	if root.ID, err = p.identity(); err != nil {
+		return pl, nil, err
+	}
 	if err := os.MkdirAll(p.cache, 0o700); err != nil {
 		return pl, nil, fault.Wrap(contract.InternalError, err, "the directory for the caches of commands cannot be made")
 	}
 	if level == Reduced {
-		return p.planReduced(pl, s)
+		return p.planReduced(pl, s, kept)
 	}
 	if level == Bwrap {
 		pl.empty = p.cache + ".empty"
@@ -108,8 +133,11 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 	}
 	pl.Loopback = s.Network != Host
 	pl.Proxy = s.Network == Proxy
-	home := homeOf(p.root)
+	home := homeOf(p.root, p.box.o.Home)
 	pl.Mounts, pl.Links = system()
+	if within("/var/tmp", p.root) {
+		pl.Links = slices.DeleteFunc(pl.Links, func(l link) bool { return l.Name == "/var/tmp" })
+	}
 	for _, dir := range append(tools(p.path(), p.box.o.Home), p.box.o.Read...) {
 		if !within(p.root, dir) && !within(dir, p.root) && !p.box.hides(dir) {
 			pl.Mounts = append(pl.Mounts, mount{From: dir, To: dir, Optional: true})
@@ -125,25 +153,25 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 	for _, path := range s.Write {
 		pl.Mounts = append(pl.Mounts, mount{From: path, To: path, Write: !s.ReadOnly, Optional: true})
 	}
-	root := mount{From: p.root, To: p.root, Write: !s.ReadOnly}
 	sortMounts(pl.Mounts)
 	pl.Mounts = append(pl.Mounts, root)
 	if !s.ReadOnly {
 		pl.Mounts = append(pl.Mounts, guards(slices.Concat(kept.Git, s.Write))...)
 	}
-	for _, h := range p.box.o.Hidden {
-		if within(p.root, h) {
-			pl.Covers = append(pl.Covers, h)
-		}
+	if pl.Covers, err = p.covers(kept.Secrets, pl.Mounts, s.Scripts); err != nil {
+		return pl, nil, err
 	}
 	pl.Run = []string{"/"}
-	pl.Write = []string{home, "/tmp", "/dev/shm"}
+	pl.Write = []string{"/tmp", "/dev/shm", home}
 	if !s.ReadOnly {
 		pl.Write = append(append(pl.Write, p.root), s.Write...)
 	}
 	pl.Devices = append(slices.Clone(devices), "/dev/pts", "/dev/ptmx")
 	for name, value := range map[string]string{"HOME": home, "TMPDIR": "/tmp"} {
 		pl.Env = setenv(pl.Env, name, value)
+	}
+	if s.Network == Host && confine.LandlockABI() < confine.ScopesABI {
+		notes = []string{"This kernel does not keep commands with the machine's network from sockets that other programs of it have without a file."}
 	}
 	return pl, notes, nil
 }
@@ -163,14 +191,83 @@ func lastOnly(env []string) (list []string) {
 	return list
 }
 
+// identity is the workspace's. A link in its place, or on the way, is another directory.
+func (p *Place) identity() (identity, error) {
+	fd, err := unlinked(p.root)
+	if err == nil {
+		defer unix.Close(fd)
+		var st unix.Stat_t
+		if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			return identity{uint64(st.Dev), st.Ino}, nil
+		}
+	}
+	return identity{}, fault.Wrap(contract.NotFound, cmp.Or(err, error(unix.ENOTDIR)), "the workspace is not where it was: nothing, or a link, is in its place").
+		WithHint("the owner opens it anew by its own path")
+}
+
+// covers are the secret paths, and what no command may see of what is mounted.
+func (p *Place) covers(secrets []string, mounts []mount, scripts []string) (list []cover, err error) {
+	paths := slices.Clone(secrets)
+	for _, h := range p.box.hidden() {
+		seen := slices.ContainsFunc(mounts, func(m mount) bool {
+			return within(m.From, h) && !slices.Contains(scripts, m.From) && m.From != p.cache
+		})
+		switch {
+		case !seen:
+		case within(h, p.root):
+			return nil, fault.New(contract.NotSupported, "the workspace is in a directory that no command may see").WithHint("the owner moves one of them")
+		default:
+			if _, err := os.Lstat(h); err == nil {
+				paths = append(paths, h)
+			}
+		}
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		if slices.ContainsFunc(list, func(c cover) bool { return within(c.Path, path) }) {
+			continue // it is not seen as it is
+		}
+		st, err := os.Lstat(path)
+		if err == nil && st.Mode()&os.ModeSymlink != 0 {
+			continue // it has no content, and what it names is judged by its own name
+		}
+		var id identity
+		if err == nil {
+			id, err = identityOf(path, false)
+		}
+		if err != nil {
+			return nil, failed(&stepError{stepCover, err})
+		}
+		list = append(list, cover{path, id})
+	}
+	return list, nil
+}
+
+// hidden are the directories that no command may see, by all their names.
+func (b *Box) hidden() (all []string) {
+	for _, h := range b.o.Hidden {
+		all = append(all, filepath.Clean(h))
+		if real, err := filepath.EvalSymlinks(h); err == nil && real != filepath.Clean(h) {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
 // hides reports whether a directory is one that no command may see, or has one in it.
 func (b *Box) hides(dir string) bool {
-	return slices.ContainsFunc(b.o.Hidden, func(h string) bool { return within(dir, h) || within(h, dir) })
+	return slices.ContainsFunc(b.hidden(), func(h string) bool { return within(dir, h) || within(h, dir) })
 }
 
 // planReduced is for where there are no namespaces: everything has its own path.
-func (p *Place) planReduced(pl plan, s Spec) (plan, []string, error) {
-	if n := len(pl.Covers); n > 0 {
+func (p *Place) planReduced(pl plan, s Spec, kept Kept) (plan, []string, error) {
+	n := len(kept.Secrets)
+	for _, h := range p.box.hidden() {
+		if _, err := os.Lstat(h); err == nil && within(p.root, h) {
+			n++
+		}
+	}
+	if n > 0 {
 		return pl, nil, fault.New(contract.NotSupported, "the workspace has %d secret paths, which cannot be hidden from commands on this machine; nothing was run", n).
 			WithHint("the owner moves them out of the workspace, or excepts them with secretAllow, or uses a machine where namespaces can be made")
 	}
@@ -196,13 +293,16 @@ func (p *Place) planReduced(pl plan, s Spec) (plan, []string, error) {
 	} else {
 		pl.Write = append(append(pl.Write, p.root), s.Write...)
 	}
-	pl.Devices = append(slices.Clone(devices), "/dev/pts", "/dev/ptmx")
+	pl.Devices = devices // the terminals of others are beside those that it could make
 	for name, value := range map[string]string{"HOME": p.cache, "TMPDIR": temp} {
 		pl.Env = setenv(pl.Env, name, value)
 	}
 	var notes []string
 	if s.Network != NoNetwork && s.Network != "" {
-		notes = []string{"There is no network for commands on this machine: namespaces cannot be made here."}
+		notes = append(notes, "There is no network for commands on this machine: namespaces cannot be made here.")
+	}
+	if confine.LandlockABI() < confine.ScopesABI {
+		notes = append(notes, "This kernel does not keep commands from sending signals to the owner's other programs, dodo among them.")
 	}
 	return pl, notes, nil
 }

@@ -17,7 +17,8 @@ var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "
 var systemFiles = []string{
 	"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts", "gai.conf", "group", "host.conf", "hosts",
 	"inputrc", "java", "java-*-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "lsb-release",
-	"magic", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki", "protocols", "python3*", "resolv.conf", "rpc", "services", "shells", "ssl",
+	"magic", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/nssdb", "pki/tls/cert.pem", "pki/tls/certs", "pki/tls/*.cnf", "protocols", "python3*", "resolv.conf", "rpc", "services", "shells",
+	"ssl/cert.pem", "ssl/certs", "ssl/*.cnf", // and no private key
 	"terminfo", "timezone", "xdg",
 }
 
@@ -70,7 +71,7 @@ func configuration() (paths []string) {
 // is the bin of a tree of a program's own, the tree.
 func toolchain(bin, home string) string {
 	prefix := filepath.Dir(bin)
-	if filepath.Base(bin) != "bin" || prefix == "/" || prefix == home || filepath.Base(prefix) == ".local" || filepath.Base(prefix) == ".cargo" {
+	if filepath.Base(bin) != "bin" || prefix == "/" || home != "" && within(prefix, home) || filepath.Base(prefix) == ".local" || filepath.Base(prefix) == ".cargo" {
 		return bin
 	}
 	for _, part := range []string{"lib", "libexec", "include", "pkg"} {
@@ -89,6 +90,9 @@ func tools(path []string, home string) (dirs []string) {
 			continue
 		}
 		for _, d := range []string{dir, toolchain(real, home)} {
+			if home != "" && within(d, home) {
+				continue // the whole home
+			}
 			if !slices.ContainsFunc(systemDirs, func(s string) bool { return within(s, d) }) && !slices.Contains(dirs, d) {
 				dirs = append(dirs, d)
 			}
@@ -101,7 +105,7 @@ func tools(path []string, home string) (dirs []string) {
 // on addresses break programs that reserve them.
 func limits(alone bool) []limit {
 	list := []limit{
-		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_CORE, 1}, // none, as confine.Jail has it
 		{unix.RLIMIT_NOFILE, 4096},
 		{unix.RLIMIT_FSIZE, 2 << 30},
 		{unix.RLIMIT_DATA, 4 << 30},
@@ -113,9 +117,10 @@ func limits(alone bool) []limit {
 }
 
 // homeOf is where a command has its home: a path that the workspace is not at.
-func homeOf(root string) string {
+func homeOf(root, owner string) string {
 	home := "/home/dodo"
-	if within(home, root) || within(root, home) {
+	// An owner of that name has programs there.
+	if within(home, root) || within(root, home) || owner != "" && within(home, owner) {
 		home = "/var/dodo"
 	}
 	return home

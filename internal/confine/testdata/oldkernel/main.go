@@ -3,7 +3,7 @@
 //	oldkernel PROFILE PROGRAM ARGS...
 //
 // PROFILE is "landlock=N" (the kernel says that it has Landlock ABI N), "no-landlock",
-// "container" (a filter forbids Landlock), "no-seccomp", or a kernel that says yes and does nothing: "empty-landlock",
+// "container" (a filter forbids Landlock), "no-seccomp", "no-userns" (no user namespaces for anybody), or a kernel that says yes and does nothing: "empty-landlock",
 // "empty-seccomp".
 package main
 
@@ -45,6 +45,9 @@ func main() {
 		{Code: unix.BPF_RET | unix.BPF_K, K: action},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
+	if os.Args[1] == "no-userns" {
+		filter = noUserNamespaces()
+	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
@@ -69,6 +72,25 @@ func main() {
 		os.Exit(128 + int(ws.Signal()))
 	}
 	os.Exit(ws.ExitStatus())
+}
+
+// noUserNamespaces is what a system does that keeps them for its own programs.
+func noUserNamespaces() (f []unix.SockFilter) {
+	f = append(f, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS})
+	for _, number := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
+		f = append(f,
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 4},
+			unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, // the flags
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_NEWUSER, Jf: 1},
+			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		)
+	}
+	return append(f,
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE3, Jf: 1},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	)
 }
 
 func check(err error) {
