@@ -157,3 +157,30 @@ func TestMasks(t *testing.T) {
 		}
 	}
 }
+
+// A jail lets programs have the sockets that programs have, and no others.
+func TestJailSockets(t *testing.T) {
+	jail := confine.Compile(confine.JailCalls(false, false))
+	for _, c := range []struct {
+		family, kind, protocol uint64
+		allowed                bool
+	}{
+		{unix.AF_INET, unix.SOCK_STREAM, 0, true},
+		{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK, unix.IPPROTO_TCP, true},
+		{unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP, true},
+		{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, true},
+		{unix.AF_UNIX, unix.SOCK_SEQPACKET, 0, true},
+		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE, true},
+		{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, false}, // ping
+		{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, false},
+		{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP | 1<<32, false},
+		{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_TCP, false},
+		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT, false},
+		{unix.AF_VSOCK | 1<<32, unix.SOCK_STREAM, 0, false},
+	} {
+		got := judge(t, jail, data(confine.AuditArch, unix.SYS_SOCKET, c.family, c.kind, c.protocol))
+		if (got == confine.RetAllow) != c.allowed {
+			t.Errorf("%+v: %#x", c, got)
+		}
+	}
+}

@@ -303,3 +303,26 @@ func TestCase78MissingWall(t *testing.T) {
 		g.ran(j)
 	})
 }
+
+// The groups of the server stay with its commands, which may not put them down in a user
+// namespace: what is mounted and a group may read, they can (residual).
+func TestServerGroups(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can have others run with more groups")
+	}
+	each(t, allOf, func(t *testing.T, g *ground) {
+		if g.root0 {
+			return
+		}
+		const adm = 4
+		for _, name := range []string{"shown", "private"} {
+			g.put(g.dir+"/"+name+"/log", "for adm")
+			must(t, os.Chown(g.dir+"/"+name+"/log", 0, adm))
+			must(t, os.Chmod(g.dir+"/"+name+"/log", 0o640))
+		}
+		who := *g.who
+		who.Groups = []uint32{adm}
+		g.who = &who
+		g.tries(job{Read: []string{g.dir + "/shown"}}, try{"read|" + g.dir + "/shown/log", "got for adm"}, try{"read|" + g.dir + "/private/log", g.by("ENOENT", "EACCES")})
+	})
+}
