@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"unsafe"
@@ -17,8 +18,11 @@ import (
 
 // Enter confines the process, for good. keep are descriptors above 2 that it goes on to use;
 // what it starts inherits none of them. The fault is [Refused], or [NotSupported] on a
-// processor that there is no filter for; after one the process should end.
+// processor that there is no filter for; after one the process should end. The calling
+// goroutine keeps its thread for ever: some of what is taken away is taken from that thread
+// alone, which is the one to start programs.
 func (j Jail) Enter(keep ...int) error {
+	runtime.LockOSThread()
 	if auditArch == 0 {
 		return fault.New(NotSupported, "there is no system call filter for this kind of processor").WithHint("run it on amd64 or arm64")
 	}

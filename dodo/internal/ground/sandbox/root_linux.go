@@ -49,7 +49,7 @@ func (h *helper) makeRoot() error {
 		at, kind, options string
 		flags             uintptr
 	}{
-		{"/proc", "proc", "", unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+		{"/proc", "proc", "", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
 		{"/tmp", "tmpfs", tempOptions, unix.MS_NOSUID | unix.MS_NODEV},
 		{"/dev/shm", "tmpfs", shmOptions, unix.MS_NOSUID | unix.MS_NODEV},
 		{"/dev/pts", "devpts", "newinstance,ptmxmode=0666,mode=620", unix.MS_NOSUID | unix.MS_NOEXEC},
@@ -60,6 +60,14 @@ func (h *helper) makeRoot() error {
 		if err := unix.Mount(f.kind, stage+f.at, f.kind, f.flags, f.options); err != nil {
 			return step("mount of "+f.at, err)
 		}
+	}
+	if countsProcesses() {
+		if err := countProcesses(stage + "/proc"); err != nil {
+			return step("number of processes", err)
+		}
+	}
+	if err := unix.MountSetattr(unix.AT_FDCWD, stage+"/proc", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		return step("mount of /proc", err)
 	}
 	for _, l := range h.Links {
 		if err := os.MkdirAll(filepath.Dir(stage+l.Name), 0o755); err != nil {

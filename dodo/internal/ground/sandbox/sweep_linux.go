@@ -77,13 +77,13 @@ func children(pid int) (list []int) {
 
 // sweep kills what is left where there is no namespace that would end. A group dies at once.
 // What changes its group and its parent faster than everything can be looked through comes
-// back to this process each time, which is looked at faster.
+// back to this process each time, which is looked at faster. What is seen is of several
+// moments: only that this process has no child any more says that nothing is left.
 func sweep() {
 	own := unix.Getpgrp()
 	for end := time.Now().Add(sweepTime); time.Now().Before(end); {
 		list := descendants()
-		bury()
-		if len(list) == 0 {
+		if bury() {
 			return
 		}
 		groups := map[int]bool{own: true, 0: true, 1: true}
@@ -95,24 +95,22 @@ func sweep() {
 			_ = unix.Kill(p.pid, unix.SIGKILL)
 		}
 		for range 100 {
-			list := children(os.Getpid())
-			if len(list) == 0 {
-				break
-			}
-			for _, pid := range list {
+			for _, pid := range children(os.Getpid()) {
 				_ = unix.Kill(pid, unix.SIGKILL)
 			}
-			bury()
+			if bury() {
+				return
+			}
 		}
 	}
 }
 
-// bury waits for children that are dead.
-func bury() {
+// bury waits for children that are dead, and says whether there are none any more.
+func bury() (alone bool) {
 	for {
 		var ws unix.WaitStatus
 		if pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil); pid <= 0 && err != unix.EINTR {
-			return
+			return err == unix.ECHILD
 		}
 	}
 }
