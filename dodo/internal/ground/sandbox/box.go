@@ -66,6 +66,7 @@ type Place struct {
 type Kept struct {
 	Secrets []string // look empty to them
 	Git     []string // what git keeps for itself, which they must not turn against others
+	Fixed   []string // directories they cannot move: their names make paths below them secret
 }
 
 // Place gives the workspace at a root to run commands in. cache is a private directory that

@@ -90,19 +90,27 @@ func TestCase52MoveGit(t *testing.T) {
 	})
 }
 
-// Case 53: a command plants commondir, config.worktree, hooks of new repositories and pointer files: what no mount can hold is told.
+// Case 53: a command plants commondir, config.worktree and hooks in a repository, or a repository of its own: the first are refused, the last is told.
 func TestCase53PlantedControl(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		git, nested := g.root+"/.git", g.root+"/sub/.git"
 		g.repository(git)
 		g.repository(nested)
-		j := sh("echo x >.git/commondir; echo x >.git/config.worktree; mkdir .vscode; echo {} >.vscode/tasks.json; echo '{}' >.mcp.json; mv sub moved; mkdir -p sub/.git; echo evil >sub/.git/config; true")
+		must(t, os.RemoveAll(git+"/commondir"))
+		must(t, os.RemoveAll(git+"/config.worktree"))
+		must(t, os.RemoveAll(git+"/hooks"))
+		j := sh("! echo x >.git/commondir; ! echo x >.git/config.worktree; ! echo x >.git/hooks/pre-commit || exit 9; mkdir .vscode; echo {} >.vscode/tasks.json; echo '{}' >.mcp.json; mv sub moved; mkdir -p sub/.git; echo evil >sub/.git/config; true")
 		j.Git = []string{git, nested}
 		a := g.ran(j)
 		notes := strings.Join(a.Exit.Notes, "\n")
-		for _, path := range []string{".git/commondir", ".git/config.worktree", ".vscode/tasks.json", ".mcp.json", "sub/.git/config"} {
+		for _, path := range []string{".vscode/tasks.json", ".mcp.json", "sub/.git/config"} {
 			if !strings.Contains(notes, `"`+path+`"`) {
 				t.Errorf("%s is not told:\n%s", path, notes)
+			}
+		}
+		for _, path := range []string{"commondir", "config.worktree", "hooks/pre-commit"} { // what stood in for them is gone, too
+			if _, err := os.Lstat(filepath.Join(git, path)); err == nil || a.Exit.Code != 0 {
+				t.Errorf("%s is there; %+v", path, a.Exit)
 			}
 		}
 		// Nobody is told of what did not change.

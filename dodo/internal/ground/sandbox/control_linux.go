@@ -21,7 +21,7 @@ import (
 // repositoryFiles are what names programs in a repository, by patterns below its directory.
 var repositoryFiles = []string{
 	"config", "config.worktree", "commondir", "hooks/*", "info/attributes",
-	"worktrees/*/config.worktree", "modules/*/config", "modules/*/hooks/*", "modules/*/*/config", "modules/*/*/hooks/*",
+	"worktrees/*/config.worktree", "worktrees/*/commondir", "worktrees/*/gitdir",
 }
 
 // workspaceFiles are what other programs obey, by patterns below the root.
@@ -37,6 +37,28 @@ const (
 	mostTold    = 20      // paths in a note
 )
 
+// guarded are what a command cannot change of a repository, by patterns below its directory.
+var guarded = []string{
+	"hooks", "config", "config.worktree", "commondir", "info/attributes", "worktrees/*/commondir", "worktrees/*/gitdir", "worktrees/*/config.worktree",
+}
+
+// repositories are git directories with those of their submodules.
+func repositories(git []string) (all []string) {
+	for _, dir := range git {
+		all = append(all, dir)
+		for _, pattern := range []string{"/modules/*/HEAD", "/modules/*/*/HEAD"} {
+			heads, err := filepath.Glob(escape(dir) + pattern)
+			if err != nil {
+				continue
+			}
+			for _, head := range heads {
+				all = append(all, filepath.Dir(head))
+			}
+		}
+	}
+	return all
+}
+
 // guards keep a command from turning repositories against whoever uses git there later:
 // each git directory is a mount of its own, so that it cannot be moved away, and what names
 // programs in it cannot be changed.
@@ -50,15 +72,31 @@ func guards(git []string) (list []mount) {
 		if !st.IsDir() {
 			continue
 		}
-		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
-			path := filepath.Join(dir, name)
-			if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSymlink == 0 {
-				list = guard(list, path, false)
+		for _, pattern := range guarded {
+			paths, err := filepath.Glob(escape(dir) + "/" + pattern)
+			if err != nil {
+				continue
+			}
+			for _, path := range paths {
+				if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSymlink == 0 {
+					list = guard(list, path, false)
+				}
 			}
 		}
 		if len(list) > mostGuards {
 			break // the rest is told
 		}
+	}
+	return list
+}
+
+// fixed keeps directories where they are: their names are a part of what makes paths below
+// them secret, or hidden.
+func fixed(dirs []string) (list []mount) {
+	dirs = slices.Clone(dirs)
+	slices.SortFunc(dirs, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
+	for _, dir := range slices.Compact(dirs) {
+		list = guard(list, dir, true)
 	}
 	return list
 }
@@ -83,7 +121,7 @@ type fingerprint map[string][sha256.Size]byte
 // fingerprintOf looks at the control files as they are.
 func fingerprintOf(root string, git []string) fingerprint {
 	f := fingerprint{}
-	for _, dir := range git {
+	for _, dir := range repositories(git) {
 		st, err := os.Lstat(dir)
 		switch {
 		case err != nil:

@@ -46,8 +46,13 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	leave := func() {}
+	if !s.ReadOnly && level != Reduced {
+		leave = placeholders(repositories(slices.Concat(kept.Git, s.Write)))
+	}
 	pl, notes, err := p.plan(level, s, kept)
 	if err != nil {
+		leave()
 		return nil, err
 	}
 	pl.group = p.box.groups
@@ -55,9 +60,14 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if !s.ReadOnly {
 		before = fingerprintOf(p.root, kept.Git)
 	}
-	release, err := p.hold(pl.Covers)
+	let, err := p.hold(pl.Covers)
 	if err != nil {
+		leave()
 		return nil, err
+	}
+	release := func() {
+		let()
+		leave()
 	}
 	w, process, err := p.box.launch(ctx, pl, p.box.wrap(pl), streams{s.Stdin, s.Stdout, s.Stderr})
 	if err != nil {
@@ -66,8 +76,9 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	}
 	process.Notes, process.Hidden = notes, len(pl.Covers)
 	go w.follow(process, func() []string {
+		notes := p.told(s, before)
 		release()
-		return p.told(s, before)
+		return notes
 	})
 	return process, nil
 }
@@ -156,7 +167,8 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 	sortMounts(pl.Mounts)
 	pl.Mounts = append(pl.Mounts, root)
 	if !s.ReadOnly {
-		pl.Mounts = append(pl.Mounts, guards(slices.Concat(kept.Git, s.Write))...)
+		pl.Mounts = append(pl.Mounts, fixed(slices.Concat(kept.Fixed, p.above()))...)
+		pl.Mounts = append(pl.Mounts, guards(repositories(slices.Concat(kept.Git, s.Write)))...)
 	}
 	if pl.Covers, err = p.covers(kept.Secrets, pl.Mounts, s.Scripts); err != nil {
 		return pl, nil, err
@@ -203,6 +215,16 @@ func (p *Place) identity() (identity, error) {
 	}
 	return identity{}, fault.Wrap(contract.NotFound, cmp.Or(err, error(unix.ENOTDIR)), "the workspace is not where it was: nothing, or a link, is in its place").
 		WithHint("the owner opens it anew by its own path")
+}
+
+// above are the directories between the workspace and what is hidden in it.
+func (p *Place) above() (dirs []string) {
+	for _, h := range p.box.hidden() {
+		for dir := filepath.Dir(h); dir != p.root && within(p.root, dir); dir = filepath.Dir(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // covers are the secret paths, and what no command may see of what is mounted.

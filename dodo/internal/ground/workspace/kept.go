@@ -17,6 +17,7 @@ import (
 type Kept struct {
 	Secrets []string // files and directories, without what is below one of them
 	Git     []string // what git keeps for itself: directories and the files in their place
+	Fixed   []string // directories whose names make one of the secrets secret
 }
 
 // The bounds of looking for what is kept. A larger workspace is refused: a secret that was
@@ -38,6 +39,11 @@ func (t *Tree) Kept(ctx context.Context) (Kept, error) {
 		switch {
 		case l == secret:
 			k.Secrets = append(k.Secrets, path)
+			if name := p.Base(); t.guard.judge(Path{name}, name) != secret {
+				for dir := p.Parent(); !dir.IsRoot(); dir = dir.Parent() {
+					k.Fixed = append(k.Fixed, filepath.Join(t.Root(), filepath.FromSlash(dir.rel)))
+				}
+			}
 		case strings.EqualFold(p.Base(), ".git"):
 			k.Git = append(k.Git, path)
 		}
@@ -61,6 +67,8 @@ func (t *Tree) Kept(ctx context.Context) (Kept, error) {
 	}
 	slices.Sort(k.Secrets)
 	slices.Sort(k.Git)
+	slices.Sort(k.Fixed)
+	k.Fixed = slices.Compact(k.Fixed)
 	return k, nil
 }
 

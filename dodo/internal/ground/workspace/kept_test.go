@@ -20,7 +20,7 @@ func TestKept(t *testing.T) {
 	deep := strings.Repeat("d/", 60)
 	for _, name := range []string{
 		".env", "a/.env.local", "a/id_rsa", "node_modules/p/.npmrc", deep + "x.pem", ".ssh/config", ".ssh/id_rsa", "src/main.go", "README.md",
-		".git/config", "sub/.git", "sub/deeper/.git/HEAD", "a/.env.local/../.env~",
+		".git/config", "sub/.git", "sub/deeper/.git/HEAD", "a/.env.local/../.env~", "home/.docker/config.json",
 	} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -55,8 +55,9 @@ func TestKept(t *testing.T) {
 		return list
 	}
 	want := workspace.Kept{
-		Secrets: at(".env", ".ssh", "a/.env.local", "a/.env~", "a/id_rsa", deep+"x.pem", "node_modules/p/.npmrc"),
+		Secrets: at(".env", ".ssh", "a/.env.local", "a/.env~", "a/id_rsa", deep+"x.pem", "home/.docker/config.json", "node_modules/p/.npmrc"),
 		Git:     at(".git", "sub/.git", "sub/deeper/.git"),
+		Fixed:   at("home", "home/.docker"),
 	}
 	if diff := cmp.Diff(want, k); diff != "" {
 		t.Error(diff)
