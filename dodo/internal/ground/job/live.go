@@ -83,7 +83,7 @@ func (s *Service) start(ctx context.Context, o *order) (*live, error) {
 	ctx = context.WithoutCancel(ctx) // half a start helps nobody
 	j := &live{s: s, done: make(chan struct{}), cancel: func() {}, row: record{
 		ID: contract.NewID(contract.PrefixJob, 0), Workspace: s.WorkspaceID, Epoch: s.Epoch, Process: s.process, Principal: o.principal,
-		Tool: o.tool, Key: o.key, Kind: o.kind, Cwd: o.cwd, Recipe: o.recipe, Status: Running, Notes: []string{}, Created: s.Now(), Timeout: o.timeout,
+		Tool: o.tool, Key: o.key, Kind: o.kind, Cwd: o.cwd, Recipe: o.task.ID, Status: Running, Notes: []string{}, Created: s.Now(), Timeout: o.timeout,
 	}}
 	j.row.Program, j.row.Args, j.row.ArgsCut = o.echo()
 	if err := s.insert(ctx, &j.row); err != nil {
