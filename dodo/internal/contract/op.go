@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"time"
 
 	"localmcp/internal/op"
 )
@@ -25,6 +26,9 @@ type Def struct {
 type Call struct {
 	Principal Principal
 	RequestID string
+	// Since is when the call was reserved whose end an outcome is asked for; zero otherwise.
+	// What came of an earlier use of the same key is at least a retention older.
+	Since time.Time
 	// Progress receives how far the work is; nil when nobody listens.
 	Progress func(done, total float64, message string)
 }

@@ -206,7 +206,11 @@ func (c *call) receipt(ctx context.Context) (json.RawMessage, error) {
 // that does not tell either.
 func (c *call) learn(ctx context.Context, b contract.Bound, unknown error) (receipt json.RawMessage, err error) {
 	defer c.contain(&err)
-	o, err := b.Outcome(ctx, contract.Call{Principal: c.principal, RequestID: c.id})
+	since, err := c.State.Reserved(ctx, *c.key)
+	if err != nil {
+		return nil, err
+	}
+	o, err := b.Outcome(ctx, contract.Call{Principal: c.principal, RequestID: c.id, Since: since})
 	if err != nil || !o.Known {
 		return nil, cmp.Or(err, unknown)
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"time"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/internal/fault"
@@ -28,7 +29,11 @@ func (s *Service) unseen(id string, cause error) error {
 // learned tells from the rows what came of a call whose process died before it answered: a
 // row is there before its process is, so without one nothing was started.
 func learned[Out any](ctx context.Context, s *Service, c contract.Call, tool, key string, answer func(*record) (Out, error)) (contract.Outcome[Out], error) {
-	list, err := s.rows(ctx, "workspace = ? AND principal = ? AND tool = ? AND call_key = ? ORDER BY seq DESC LIMIT 1", s.WorkspaceID, c.Principal.GrantID, tool, key)
+	// The job of an earlier use of the key is older by a retention at least. Half of one is enough
+	// to tell them apart, and more than a clock is set back by: nothing may run twice.
+	since := c.Since.Add(-time.Duration(s.Limits.IdempotencyRetentionMs/2) * time.Millisecond).UnixMilli()
+	list, err := s.rows(ctx, "workspace = ? AND principal = ? AND tool = ? AND call_key = ? AND created >= ? ORDER BY seq DESC LIMIT 1",
+		s.WorkspaceID, c.Principal.GrantID, tool, key, since)
 	if err != nil || len(list) == 0 {
 		return contract.Outcome[Out]{Known: err == nil}, err
 	}

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/gate"
 	"localmcp/dodo/internal/ground/job"
+	"localmcp/dodo/internal/ground/state"
 )
 
 // A door is a gate over a world, and the authority it asks.
@@ -117,6 +119,28 @@ func TestKeyOfADeadProcess(t *testing.T) {
 		}
 	}
 	w.killLeft()
+}
+
+// TestKeyIsUsedAnew: the job of an earlier use of a key, whose answer is not kept any more, is
+// no answer to a later call that died before it started anything.
+func TestKeyIsUsedAnew(t *testing.T) {
+	w := newWorld(t)
+	d := newDoor(w)
+	args := obj{"command": "echo x >> runs", "idempotencyKey": "12345678"}
+	if r := d.run("run_command", args); !r.OK || w.runs() != 1 {
+		t.Fatalf("%+v", r.Error)
+	}
+	retention := time.Duration(w.lim.IdempotencyRetentionMs) * time.Millisecond
+	w.clock.Add(int64(retention + time.Minute))
+	ctx := context.Background()
+	digest, err := contract.Digest(args)
+	must(t, err)
+	reserved, _, err := w.state.Reserve(ctx, state.Key{Key: "12345678", Principal: client.GrantID, Workspace: "ws_1", Tool: "run_command"}, digest, retention)
+	must(t, err)
+	must(t, reserved.Keep(ctx))
+	if r := d.run("run_command", args); !r.OK || w.runs() != 2 || decode(t, *r.Data)["replayed"] != false {
+		t.Errorf("%+v, run %d times", r, w.runs())
+	}
 }
 
 // TestApprovalShowsTheCommand: before the owner has answered nothing runs, and what is asked

@@ -92,6 +92,19 @@ func (s *Store) Settle(ctx context.Context, k Key, digest string, retention time
 	return receipt, nil
 }
 
+// Reserved is when a key was taken; zero when it is not.
+func (s *Store) Reserved(ctx context.Context, k Key) (at time.Time, err error) {
+	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+		var ms int64
+		found, err := c.Row(ctx, "SELECT created FROM idempotency"+ofKey, k.args(), &ms)
+		if at = (time.Time{}); found {
+			at = timeOf(ms)
+		}
+		return err
+	})
+	return at, err
+}
+
 // lookUp finds a key that is not too old. found without a fault comes with a receipt.
 func (s *Store) lookUp(ctx context.Context, c *sqlitedb.Conn, k Key, digest string, oldest int64) (receipt json.RawMessage, found bool, err error) {
 	var old, process, state string
