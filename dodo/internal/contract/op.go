@@ -67,7 +67,10 @@ type Act[Out any] struct {
 	Run func(ctx context.Context) (Answer[Out], error)
 	// Follow, when it is set, goes on after Run, while other calls may act: what waits for
 	// something that was started waits here. It gets Run's answer and gives the caller's, also
-	// when nobody waits for that any more: a failure would say that nothing came of Run.
+	// when nobody waits for that any more: a failure would say that nothing came of Run. A call
+	// with the same idempotency key gets Run's answer from then on, and Follow's when that is
+	// there: so does one after a crash, and after a failure of Follow. Run's answer must be one
+	// that its caller can go on from, such as the id of a job that runs.
 	Follow func(ctx context.Context, a Answer[Out]) (Answer[Out], error)
 }
 

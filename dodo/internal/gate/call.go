@@ -323,7 +323,7 @@ func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result,
 	}
 	if c.key == nil {
 		c.done = true
-		return c.effect(ctx, act, done)
+		return c.effect(ctx, act, nil, done)
 	}
 	reserved, receipt, err := c.State.Reserve(ctx, *c.key, c.digest, c.retention())
 	if err != nil {
@@ -334,17 +334,27 @@ func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result,
 		return contract.Result{Data: receipt}, err
 	}
 	c.done = true
-	result, err := c.effect(ctx, act, done)
+	result, err := c.effect(ctx, act, reserved, done)
 	return result, c.settle(context.WithoutCancel(ctx), reserved, result, err)
 }
 
-// effect does it, and gives the turn back before what follows.
-func (c *call) effect(ctx context.Context, p contract.Prepared, done func()) (r contract.Result, err error) {
+// effect does it, and gives the turn back before what follows. Who repeats the call meanwhile
+// learns what came of it so far.
+func (c *call) effect(ctx context.Context, p contract.Prepared, reserved *state.Reservation, done func()) (r contract.Result, err error) {
 	defer c.contain(&err)
 	if r, err = p.Run(ctx); err != nil || p.Follow == nil {
 		return r, err
 	}
 	c.ref = r.Ref
+	if reserved != nil {
+		receipt, err := c.encode(r.Data)
+		if err == nil {
+			err = reserved.Begun(ctx, receipt)
+		}
+		if err != nil {
+			c.Log.Error("a first receipt could not be kept", "op", c.Op, "request", c.id, "cause", err)
+		}
+	}
 	done()
 	return p.Follow(ctx, r)
 }
