@@ -62,6 +62,9 @@ type Act[Out any] struct {
 	Summary string
 	// Preview is what the owner may look at before an answer, such as a diff; may be nil.
 	Preview any
+	// NoTurn says that it changes nothing of the workspace by itself, and need not wait until
+	// others are done with it: what steers something that runs must reach it.
+	NoTurn bool
 	// Run does it. It must hold its own conditions once more: time has passed, and
 	// others may have changed what was prepared for.
 	Run func(ctx context.Context) (Answer[Out], error)
@@ -197,7 +200,7 @@ func keyOf(t reflect.Type) []int {
 }
 
 func erase[Out any](a Act[Out]) Prepared {
-	p := Prepared{Summary: a.Summary, Preview: a.Preview}
+	p := Prepared{Summary: a.Summary, Preview: a.Preview, NoTurn: a.NoTurn}
 	if a.Done != nil {
 		r := eraseAnswer(*a.Done)
 		p.Done = &r

@@ -298,12 +298,15 @@ func (c *call) approve(ctx context.Context, p contract.Prepared, s Standing) err
 // act waits for the turn, holds everything that may have changed meanwhile, and does it.
 func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result, error) {
 	var none contract.Result
-	done, err := c.workspace.Turns.Take(ctx)
-	if err != nil {
-		return none, err
+	done := func() {}
+	if !act.NoTurn {
+		release, err := c.workspace.Turns.Take(ctx)
+		if err != nil {
+			return none, err
+		}
+		done = sync.OnceFunc(release)
+		defer done()
 	}
-	done = sync.OnceFunc(done)
-	defer done()
 	p, err := c.Authority.Principal(ctx, c.Caller)
 	if err != nil {
 		return none, err

@@ -46,6 +46,30 @@ func TestFollowHasNoTurn(t *testing.T) {
 	}
 }
 
+// TestNoTurn: what needs no turn is done while another call has it, by the same rules.
+func TestNoTurn(t *testing.T) {
+	w := newWorld(t)
+	w.ops["steer"] = contract.Do(contract.Def{Name: "steer", Title: "T", Doc: "D.", Gateway: "dodo_exec", Scope: contract.ScopeExec, Class: contract.ClassExec},
+		func(context.Context, contract.Call, in) (contract.Act[out], error) {
+			return contract.Act[out]{Summary: "steer", NoTurn: true, Run: func(context.Context) (answer, error) { return answer{}, nil }}, nil
+		})
+	release, err := w.turns.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ended := make(chan *contract.Reply, 1)
+	go func() { ended <- w.call("steer", `{"text":"x"}`) }()
+	select {
+	case r := <-ended:
+		want(t, r, "ok")
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for the turn")
+	}
+	w.trust = contract.TrustEdit
+	want(t, w.call("steer", `{"text":"x"}`), contract.ApprovalRequired)
+}
+
 // TestKeyWhileFollowing: who repeats a call that waits for what it started gets its first answer,
 // and its last one later. When that fails, the first one stays: the effect is there.
 func TestKeyWhileFollowing(t *testing.T) {

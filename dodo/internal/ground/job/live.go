@@ -34,6 +34,9 @@ type live struct {
 	kill   *time.Timer
 	killAt time.Time // when kill is due
 	stdin  *os.File  // nil when it is closed or was never open
+
+	feeding sync.Mutex // held while input is written; guards what follows
+	partial bool       // what was written last to a terminal is no whole line
 }
 
 // now is the job as it stands.

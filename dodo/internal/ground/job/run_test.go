@@ -327,6 +327,28 @@ func TestInput(t *testing.T) {
 	w.call("job_cancel", obj{"jobId": id})
 }
 
+// TestInputNeedsNoTurn: a job is fed while another call has the workspace, and one that does not
+// read keeps the workspace from nobody.
+func TestInputNeedsNoTurn(t *testing.T) {
+	w := newWorld(t)
+	d := newDoor(w)
+	id := w.background("cat; sleep 30", obj{"stdin": true})
+	release, err := d.turns.Take(context.Background())
+	must(t, err)
+	fed := make(chan *contract.Reply, 1)
+	go func() { fed <- d.run("job_input", obj{"jobId": id, "data": "x\n", "closeStdin": true}) }()
+	select {
+	case r := <-fed:
+		if !r.OK {
+			t.Errorf("%+v", r.Error)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for the turn")
+	}
+	release()
+	w.call("job_cancel", obj{"jobId": id})
+}
+
 // all2 is the output so far.
 func (w *world) all2(id string) string {
 	return w.call("job_output", obj{"jobId": id}).str("content")
@@ -343,6 +365,26 @@ func TestTerminal(t *testing.T) {
 	w.call("job_input", obj{"jobId": id, "data": "", "closeStdin": true})
 	if d := w.ended(id); d.str("stdout") != "typed\ntyped\nend\n" && d.str("stdout") != "typed\n^D\b\btyped\nend\n" {
 		t.Errorf("%q", d.str("stdout"))
+	}
+	// The end of input is one in the middle of a line, too, and is one alone.
+	for _, parts := range [][]string{{"abc"}, {"abc", ""}, {"abc\n", "d", "e"}, {"abc\n"}, {"abc\x04", ""}} {
+		id := w.background("stty -echo; touch up; cat; echo; echo end; cat", obj{"terminal": true})
+		w.soon("its start", func() bool { return os.Remove(filepath.Join(w.root, "up")) == nil })
+		for i, part := range parts {
+			d := w.call("job_input", obj{"jobId": id, "data": part, "closeStdin": i == len(parts)-1})
+			if d.num("bytesWritten") != len(part) || d["stdinOpen"] != true {
+				t.Errorf("%q: %v", parts, d)
+			}
+		}
+		want := strings.TrimRight(strings.Join(parts, ""), "\x04\n") + "\n"
+		w.soon("the end of its input", func() bool { return strings.HasSuffix(w.all2(id), "end\n") })
+		if got := w.all2(id); strings.ReplaceAll(got, "\n\n", "\n") != want+"end\n" {
+			t.Errorf("%q: %q", parts, got)
+		}
+		if d := w.call("job_status", obj{"jobId": id}); d.str("status") != "running" {
+			t.Errorf("%q ended the input twice: %v", parts, d)
+		}
+		w.call("job_cancel", obj{"jobId": id})
 	}
 	// What outlives the job does not keep its terminal's reader.
 	begun := time.Now()
