@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"localmcp/dodo/internal/contract"
@@ -20,10 +21,15 @@ func (s *Service) begin(ctx context.Context, o *order) (*record, error) {
 	return j.now(), nil
 }
 
-// unseen is the fault of a job that was started and cannot be looked at.
-func (s *Service) unseen(id string, cause error) error {
-	return fault.Wrap(contract.RecoveryRequired, cause, "the command was started, and how it stands cannot be read now").
-		WithHint("job_status with this jobId tells it later").With("jobId", id)
+// unseen is the fault of jobs that were started and cannot be looked at: whatever the cause is,
+// it must not cost their ids.
+func (s *Service) unseen(cause error, ids ...string) error {
+	f := fault.Wrap(contract.RecoveryRequired, cause, "the command was started, and how it stands cannot be read now").
+		WithHint("job_status tells it later of %s; do not start it again before", strings.Join(ids, ", "))
+	if len(ids) > 1 {
+		return f.With("jobIds", ids)
+	}
+	return f.With("jobId", ids[0])
 }
 
 // learned tells from the rows what came of a call whose process died before it answered: a

@@ -173,14 +173,27 @@ func TestEarlyReturn(t *testing.T) {
 	}
 }
 
+// TestProgress: who waits hears of it, also for those of a batch that take longest.
 func TestProgress(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 6 seconds")
-	}
 	w := newWorld(t)
-	w.sh("sleep 6")
-	if w.reports.Load() != 1 {
-		t.Errorf("%d reports", w.reports.Load())
+	w.svc.ReportEvery(100 * time.Millisecond)
+	const one = "while ! test -e on; do sleep 0.05; done" // it runs until it was told of
+	for name, args := range map[string]obj{
+		"run_command":  {"command": one},
+		"run_commands": {"commands": []obj{{"command": "true"}, {"command": one}}},
+	} {
+		before := w.reports.Load()
+		go func() {
+			for deadline := time.Now().Add(20 * time.Second); w.reports.Load() < before+12 && time.Now().Before(deadline); {
+				time.Sleep(10 * time.Millisecond)
+			}
+			_ = os.WriteFile(filepath.Join(w.root, "on"), nil, 0o600)
+		}()
+		w.call(name, args)
+		if n := w.reports.Load() - before; n < 12 {
+			t.Errorf("%s: %d reports", name, n)
+		}
+		must(t, os.Remove(filepath.Join(w.root, "on")))
 	}
 }
 
@@ -457,6 +470,39 @@ func TestBatch(t *testing.T) {
 	d = w.call("run_commands", obj{"commands": []obj{{"name": "bad", "command": "exit 1"}, {"command": "true"}}})
 	if d["allExited"] != true || d["allSucceeded"] != false {
 		t.Errorf("%v", d)
+	}
+}
+
+// TestStartedAndUnseen: who started something learns its id, whatever else fails.
+func TestStartedAndUnseen(t *testing.T) {
+	for name, args := range map[string]obj{
+		"run_command":  {"command": "sleep 0.1", "idempotencyKey": "12345678"},
+		"run_commands": {"commands": many(2, "sleep 0.1")},
+	} {
+		for _, during := range []string{"the start", "the wait"} {
+			w := newWorld(t)
+			p := w.prepare(name, args)
+			if during == "the start" {
+				must(t, w.svc.BreakSpools())
+			}
+			a, err := p.Run(context.Background())
+			if during == "the wait" {
+				must(t, err)
+				must(t, w.svc.BreakSpools())
+				_, err = p.Follow(context.Background(), a)
+			}
+			f := refused(t, err, contract.RecoveryRequired)
+			list, err := w.svc.List(context.Background(), 10)
+			must(t, err)
+			if len(list) == 0 {
+				t.Errorf("%s: nothing was started", name)
+			}
+			for _, j := range list {
+				if !strings.Contains(fmt.Sprint(f.Detail), j.ID) || !strings.Contains(f.Hint, j.ID) {
+					t.Errorf("%s in %s: %s is lost: %+v", name, during, j.ID, f)
+				}
+			}
+		}
 	}
 }
 
