@@ -14,6 +14,7 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/sandbox"
+	"localmcp/internal/sqlitedb"
 )
 
 // childVar makes the test binary a dodo of its own: installation, root and helper, joined by ":".
@@ -127,6 +128,26 @@ func TestKilledServer(t *testing.T) {
 	}
 	if len(list) != 3 {
 		t.Errorf("%d jobs: one was run again", len(list))
+	}
+}
+
+// TestInterruptedSaysWhatIsLeft: a job whose server is gone says what may still run, as far as it
+// was noted how it was confined.
+func TestInterruptedSaysWhatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	for isolation, want := range map[any]string{
+		nil: "How it was confined was not noted", "none": "without the sandbox", "reduced": "without namespaces", "bwrap": "", "full": "",
+	} {
+		id := w.sh("true").str("jobId")
+		must(t, w.state.Write(context.Background(), func(ctx context.Context, c *sqlitedb.Conn) error {
+			_, err := c.Exec(ctx, "UPDATE jobs SET status = 'running', ended = NULL, process = 'gone', notes = '[]', isolation = ? WHERE id = ?", isolation, id)
+			return err
+		}))
+		d := w.call("job_status", obj{"jobId": id})
+		notes := fmt.Sprint(d["notes"])
+		if d.str("status") != "interrupted_on_restart" || !strings.Contains(notes, want) || strings.Contains(notes, "may still run") != (want != "") {
+			t.Errorf("%v: %v", isolation, d)
+		}
 	}
 }
 
