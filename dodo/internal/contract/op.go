@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"time"
 
 	"localmcp/internal/op"
 )
@@ -25,6 +26,9 @@ type Def struct {
 type Call struct {
 	Principal Principal
 	RequestID string
+	// Since is when the call was reserved whose end an outcome is asked for; zero otherwise.
+	// What came of an earlier use of the same key is at least a retention older.
+	Since time.Time
 	// Progress receives how far the work is; nil when nobody listens.
 	Progress func(done, total float64, message string)
 }
@@ -58,12 +62,18 @@ type Act[Out any] struct {
 	Summary string
 	// Preview is what the owner may look at before an answer, such as a diff; may be nil.
 	Preview any
+	// NoTurn says that it changes nothing of the workspace by itself, and need not wait until
+	// others are done with it: what steers something that runs must reach it.
+	NoTurn bool
 	// Run does it. It must hold its own conditions once more: time has passed, and
 	// others may have changed what was prepared for.
 	Run func(ctx context.Context) (Answer[Out], error)
 	// Follow, when it is set, goes on after Run, while other calls may act: what waits for
 	// something that was started waits here. It gets Run's answer and gives the caller's, also
-	// when nobody waits for that any more: a failure would say that nothing came of Run.
+	// when nobody waits for that any more: a failure would say that nothing came of Run. A call
+	// with the same idempotency key gets Run's answer from then on, and Follow's when that is
+	// there: so does one after a crash, and after a failure of Follow. Run's answer must be one
+	// that its caller can go on from, such as the id of a job that runs.
 	Follow func(ctx context.Context, a Answer[Out]) (Answer[Out], error)
 }
 
@@ -190,7 +200,7 @@ func keyOf(t reflect.Type) []int {
 }
 
 func erase[Out any](a Act[Out]) Prepared {
-	p := Prepared{Summary: a.Summary, Preview: a.Preview}
+	p := Prepared{Summary: a.Summary, Preview: a.Preview, NoTurn: a.NoTurn}
 	if a.Done != nil {
 		r := eraseAnswer(*a.Done)
 		p.Done = &r

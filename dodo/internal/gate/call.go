@@ -206,7 +206,11 @@ func (c *call) receipt(ctx context.Context) (json.RawMessage, error) {
 // that does not tell either.
 func (c *call) learn(ctx context.Context, b contract.Bound, unknown error) (receipt json.RawMessage, err error) {
 	defer c.contain(&err)
-	o, err := b.Outcome(ctx, contract.Call{Principal: c.principal, RequestID: c.id})
+	since, err := c.State.Reserved(ctx, *c.key)
+	if err != nil {
+		return nil, err
+	}
+	o, err := b.Outcome(ctx, contract.Call{Principal: c.principal, RequestID: c.id, Since: since})
 	if err != nil || !o.Known {
 		return nil, cmp.Or(err, unknown)
 	}
@@ -294,12 +298,15 @@ func (c *call) approve(ctx context.Context, p contract.Prepared, s Standing) err
 // act waits for the turn, holds everything that may have changed meanwhile, and does it.
 func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result, error) {
 	var none contract.Result
-	done, err := c.workspace.Turns.Take(ctx)
-	if err != nil {
-		return none, err
+	done := func() {}
+	if !act.NoTurn {
+		release, err := c.workspace.Turns.Take(ctx)
+		if err != nil {
+			return none, err
+		}
+		done = sync.OnceFunc(release)
+		defer done()
 	}
-	done = sync.OnceFunc(done)
-	defer done()
 	p, err := c.Authority.Principal(ctx, c.Caller)
 	if err != nil {
 		return none, err
@@ -319,7 +326,7 @@ func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result,
 	}
 	if c.key == nil {
 		c.done = true
-		return c.effect(ctx, act, done)
+		return c.effect(ctx, act, nil, done)
 	}
 	reserved, receipt, err := c.State.Reserve(ctx, *c.key, c.digest, c.retention())
 	if err != nil {
@@ -330,17 +337,27 @@ func (c *call) act(ctx context.Context, act contract.Prepared) (contract.Result,
 		return contract.Result{Data: receipt}, err
 	}
 	c.done = true
-	result, err := c.effect(ctx, act, done)
+	result, err := c.effect(ctx, act, reserved, done)
 	return result, c.settle(context.WithoutCancel(ctx), reserved, result, err)
 }
 
-// effect does it, and gives the turn back before what follows.
-func (c *call) effect(ctx context.Context, p contract.Prepared, done func()) (r contract.Result, err error) {
+// effect does it, and gives the turn back before what follows. Who repeats the call meanwhile
+// learns what came of it so far.
+func (c *call) effect(ctx context.Context, p contract.Prepared, reserved *state.Reservation, done func()) (r contract.Result, err error) {
 	defer c.contain(&err)
 	if r, err = p.Run(ctx); err != nil || p.Follow == nil {
 		return r, err
 	}
 	c.ref = r.Ref
+	if reserved != nil {
+		receipt, err := c.encode(r.Data)
+		if err == nil {
+			err = reserved.Begun(ctx, receipt)
+		}
+		if err != nil {
+			c.Log.Error("a first receipt could not be kept", "op", c.Op, "request", c.id, "cause", err)
+		}
+	}
 	done()
 	return p.Follow(ctx, r)
 }

@@ -456,7 +456,12 @@ func TestKeyIsLearned(t *testing.T) {
 				}
 				return answer{Data: out{Text: "again"}}, nil
 			}}, nil
-		}, func(context.Context, contract.Call, in) (contract.Outcome[out], error) { return c.outcome, c.err })
+		}, func(_ context.Context, call contract.Call, _ in) (contract.Outcome[out], error) {
+			if age := time.Since(call.Since); age < 0 || age > time.Minute {
+				t.Errorf("the outcome is asked for a call of %v", call.Since)
+			}
+			return c.outcome, c.err
+		})
 		const args = `{"text":"a","idempotencyKey":"12345678"}`
 		w.call("once", args)
 		r := w.call("once", args)

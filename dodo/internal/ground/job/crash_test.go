@@ -14,9 +14,10 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/sandbox"
+	"localmcp/internal/sqlitedb"
 )
 
-// childVar makes the test binary a dodo of its own: installation, root and helper, joined by ":".
+// childVar makes the test binary a dodo of its own: installation, root, helper and sandbox, joined by ":".
 const childVar = "DODO_JOB_TEST_CHILD"
 
 // TestMain is also the process that others kill: it runs jobs and waits.
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 	dir, root := parts[0], parts[1]
 	helperPath = func(testing.TB) string { return parts[2] }
 	t := &fatal{}
-	w := &world{t: t, dir: dir, root: root, lim: contract.DefaultLimits(), mode: testMode, network: sandbox.NoNetwork}
+	w := &world{t: t, dir: dir, root: root, lim: contract.DefaultLimits(), mode: sandbox.Mode(parts[3]), network: sandbox.NoNetwork}
 	w.open()
 	fmt.Println(w.call("run_command", obj{"command": "echo finished", "idempotencyKey": "finished1"}).str("jobId"))
 	fmt.Println(w.background("#" + strings.Repeat("x", 20<<10) + "\necho $$ > pid; echo begun; exec sleep 600"))
@@ -57,7 +58,7 @@ func (f *fatal) Errorf(format string, args ...any) { f.Fatalf(format, args...) }
 func (w *world) another() (c *exec.Cmd, finished, running, keyed string) {
 	w.t.Helper()
 	c = exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), childVar+"="+w.dir+":"+w.root+":"+helperPath(w.t))
+	c.Env = append(os.Environ(), childVar+"="+w.dir+":"+w.root+":"+helperPath(w.t)+":"+string(w.mode))
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	must(w.t, err)
@@ -76,7 +77,17 @@ func (w *world) another() (c *exec.Cmd, finished, running, keyed string) {
 // TestKilledServer: after kill -9 the output of jobs that ended is there, those that ran are
 // marked and never run again, nothing to be run is left, and with walls no process either.
 func TestKilledServer(t *testing.T) {
+	for _, mode := range []sandbox.Mode{sandbox.Require, sandbox.Off} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			killsServer(t, mode)
+		})
+	}
+}
+
+func killsServer(t *testing.T, mode sandbox.Mode) {
 	w := newWorld(t)
+	w.mode = mode
 	c, finished, running, keyed := w.another()
 
 	// While it lives, its jobs are to be seen from here, and only there to be ended.
@@ -97,7 +108,7 @@ func TestKilledServer(t *testing.T) {
 	must(t, c.Process.Kill())
 	_ = c.Wait()
 	t.Cleanup(w.killLeft)
-	if testMode != sandbox.Off {
+	if mode != sandbox.Off {
 		w.gone()
 	}
 	// It is seen at once, by who looks and by who opens the workspace anew.
@@ -121,12 +132,32 @@ func TestKilledServer(t *testing.T) {
 		if j.Isolation == "" || j.Started.IsZero() {
 			t.Errorf("how it ran is lost: %+v", j)
 		}
-		if alone := testMode == sandbox.Off && j.ID != finished; alone != strings.Contains(fmt.Sprint(j.Notes), "may still run") {
+		if alone := mode == sandbox.Off && j.ID != finished; alone != strings.Contains(fmt.Sprint(j.Notes), "may still run") {
 			t.Errorf("%v", j.Notes)
 		}
 	}
 	if len(list) != 3 {
 		t.Errorf("%d jobs: one was run again", len(list))
+	}
+}
+
+// TestInterruptedSaysWhatIsLeft: a job whose server is gone says what may still run, as far as it
+// was noted how it was confined.
+func TestInterruptedSaysWhatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	for isolation, want := range map[any]string{
+		nil: "How it was confined was not noted", "none": "without the sandbox", "reduced": "without namespaces", "bwrap": "", "full": "",
+	} {
+		id := w.sh("true").str("jobId")
+		must(t, w.state.Write(context.Background(), func(ctx context.Context, c *sqlitedb.Conn) error {
+			_, err := c.Exec(ctx, "UPDATE jobs SET status = 'running', ended = NULL, process = 'gone', notes = '[]', isolation = ? WHERE id = ?", isolation, id)
+			return err
+		}))
+		d := w.call("job_status", obj{"jobId": id})
+		notes := fmt.Sprint(d["notes"])
+		if d.str("status") != "interrupted_on_restart" || !strings.Contains(notes, want) || strings.Contains(notes, "may still run") != (want != "") {
+			t.Errorf("%v: %v", isolation, d)
+		}
 	}
 }
 
@@ -154,7 +185,7 @@ func TestResidue(t *testing.T) {
 
 // killLeft ends what a killed process left: without walls nothing else does.
 func (w *world) killLeft() {
-	if testMode != sandbox.Off {
+	if w.mode != sandbox.Off {
 		return
 	}
 	for _, file := range []string{"pid", "pid2"} {

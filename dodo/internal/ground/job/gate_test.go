@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/gate"
+	"localmcp/dodo/internal/ground/job"
+	"localmcp/dodo/internal/ground/state"
 )
 
 // A door is a gate over a world, and the authority it asks.
@@ -118,6 +121,28 @@ func TestKeyOfADeadProcess(t *testing.T) {
 	w.killLeft()
 }
 
+// TestKeyIsUsedAnew: the job of an earlier use of a key, whose answer is not kept any more, is
+// no answer to a later call that died before it started anything.
+func TestKeyIsUsedAnew(t *testing.T) {
+	w := newWorld(t)
+	d := newDoor(w)
+	args := obj{"command": "echo x >> runs", "idempotencyKey": "12345678"}
+	if r := d.run("run_command", args); !r.OK || w.runs() != 1 {
+		t.Fatalf("%+v", r.Error)
+	}
+	retention := time.Duration(w.lim.IdempotencyRetentionMs) * time.Millisecond
+	w.clock.Add(int64(retention + time.Minute))
+	ctx := context.Background()
+	digest, err := contract.Digest(args)
+	must(t, err)
+	reserved, _, err := w.state.Reserve(ctx, state.Key{Key: "12345678", Principal: client.GrantID, Workspace: "ws_1", Tool: "run_command"}, digest, retention)
+	must(t, err)
+	must(t, reserved.Keep(ctx))
+	if r := d.run("run_command", args); !r.OK || w.runs() != 2 || decode(t, *r.Data)["replayed"] != false {
+		t.Errorf("%+v, run %d times", r, w.runs())
+	}
+}
+
 // TestApprovalShowsTheCommand: before the owner has answered nothing runs, and what is asked
 // is what will run.
 func TestApprovalShowsTheCommand(t *testing.T) {
@@ -151,4 +176,87 @@ func TestApprovalShowsTheCommand(t *testing.T) {
 	if r := d.run("run_command", args); r.OK || w.runs() != 1 {
 		t.Error("an answer was used twice")
 	}
+}
+
+// approve answers the one question that is open, and gives what the owner was shown.
+func (d *door) approve() (shown data) {
+	d.t.Helper()
+	ctx := context.Background()
+	list, err := d.state.PendingApprovals(ctx)
+	must(d.t, err)
+	if len(list) != 1 {
+		d.t.Fatalf("%+v", list)
+	}
+	asked, err := d.state.Asked(ctx, list[0].ID)
+	must(d.t, err)
+	must(d.t, json.Unmarshal(asked.Detail, &shown))
+	_, err = d.state.Decide(ctx, "ws_1", list[0].ID, true)
+	must(d.t, err)
+	return shown
+}
+
+// TestApprovalHoldsTheProgram: what the owner allowed is the program as it was then, not
+// whatever has its name when it is started.
+func TestApprovalHoldsTheProgram(t *testing.T) {
+	w := newWorld(t)
+	w.offers = []job.Offer{{ID: "demo", Program: "./tool.sh"}}
+	w.reopen()
+	d := newDoor(w)
+	d.trust = contract.TrustEdit
+	const harmless, other = "#!/bin/sh\necho harmless\n", "#!/bin/sh\necho x >> runs\n"
+	w.write(".dodo.json", `{}`, 0o644)
+	w.write("tool.sh", harmless, 0o755)
+	task := w.tasks()["dodo:demo"]
+	for name, args := range map[string]obj{
+		"exec_command": {"program": "./tool.sh", "idempotencyKey": "12345678"},
+		"run_task":     {"taskId": task.ID, "recipeDigest": task.RecipeDigest, "idempotencyKey": "12345678"},
+	} {
+		w.write("tool.sh", harmless, 0o755)
+		d.run(name, args)
+		shown := d.approve()
+		if shown.str("programHash") != contract.Hash([]byte(harmless)) {
+			t.Errorf("%s: %v", name, shown)
+		}
+		if name == "run_task" && (shown.str("taskId") != task.ID || shown.str("source") != ".dodo.json" || shown.str("recipeDigest") != task.RecipeDigest) {
+			t.Errorf("%v", shown)
+		}
+		prepared := w.prepare(name, args)
+		w.write("tool.sh", other, 0o755)
+		if r := d.run(name, args); r.OK || r.Error.Code != contract.ApprovalRequired {
+			t.Errorf("%s: the approval of another program was used: %+v", name, r)
+		}
+		d.approve()
+		_, err := prepared.Run(context.Background())
+		refused(t, err, contract.FileChanged)
+		w.write("tool.sh", harmless, 0o755)
+		r := d.run(name, args)
+		if !r.OK {
+			t.Fatalf("%s: %+v", name, r.Error)
+		}
+		if o := w.ended(decode(t, *r.Data).str("jobId")); o.str("stdout") != "harmless\n" || w.runs() != 0 {
+			t.Errorf("%s: %v, run %d times", name, o, w.runs())
+		}
+	}
+}
+
+// prepare is a call up to where its turn would come.
+func (w *world) prepare(name string, args any) contract.Prepared {
+	w.t.Helper()
+	b := w.bind(name, args)
+	p, err := b.Prepare(context.Background(), contract.Call{Principal: client})
+	must(w.t, err)
+	return p
+}
+
+func (w *world) bind(name string, args any) (b contract.Bound) {
+	w.t.Helper()
+	raw, err := json.Marshal(args)
+	must(w.t, err)
+	for _, o := range w.ops {
+		if o.Name == name {
+			b, err = o.Bind(raw)
+			must(w.t, err)
+		}
+	}
+	return b
 }

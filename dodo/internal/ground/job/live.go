@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,13 @@ type live struct {
 	mu     sync.Mutex // guards what follows
 	row    record
 	reason Status // why it was ended; empty when it ends by itself
+	gone   bool   // its process ended; what asks for that now comes too late
 	kill   *time.Timer
-	stdin  *os.File // nil when it is closed or was never open
+	killAt time.Time // when kill is due
+	stdin  *os.File  // nil when it is closed or was never open
+
+	feeding sync.Mutex // held while input is written; guards what follows
+	partial bool       // what was written last to a terminal is no whole line
 }
 
 // now is the job as it stands.
@@ -80,7 +86,7 @@ func (s *Service) start(ctx context.Context, o *order) (*live, error) {
 	ctx = context.WithoutCancel(ctx) // half a start helps nobody
 	j := &live{s: s, done: make(chan struct{}), cancel: func() {}, row: record{
 		ID: contract.NewID(contract.PrefixJob, 0), Workspace: s.WorkspaceID, Epoch: s.Epoch, Process: s.process, Principal: o.principal,
-		Tool: o.tool, Key: o.key, Kind: o.kind, Cwd: o.cwd, Recipe: o.recipe, Status: Running, Notes: []string{}, Created: s.Now(), Timeout: o.timeout,
+		Tool: o.tool, Key: o.key, Kind: o.kind, Cwd: o.cwd, Recipe: o.task.ID, Status: Running, Notes: []string{}, Created: s.Now(), Timeout: o.timeout,
 	}}
 	j.row.Program, j.row.Args, j.row.ArgsCut = o.echo()
 	if err := s.insert(ctx, &j.row); err != nil {
@@ -214,17 +220,25 @@ func (j *live) connect() {
 	}()
 }
 
-// end asks the job to end, and kills it after a while. The first reason counts.
-func (j *live) end(why Status, grace time.Duration) {
+// end asks the job to end, and kills it after a while. The first reason counts, with its notes,
+// and the earliest end of a grace: who asks again puts off nothing. When the process has
+// ended, it says how.
+func (j *live) end(why Status, grace time.Duration, notes ...string) (ended Status) {
 	j.mu.Lock()
+	if j.gone {
+		defer j.mu.Unlock()
+		return cmp.Or(j.reason, Exited)
+	}
 	if j.reason == "" {
 		j.reason = why
+		j.row.Notes = append(j.row.Notes, notes...)
 	}
-	if j.kill == nil || j.kill.Stop() { // a later grace may be shorter
-		j.kill = time.AfterFunc(grace, j.proc.Kill)
+	if at := time.Now().Add(grace); j.kill == nil || at.Before(j.killAt) && j.kill.Stop() {
+		j.kill, j.killAt = time.AfterFunc(grace, j.proc.Kill), at
 	}
 	j.mu.Unlock()
 	j.proc.Terminate()
+	return ""
 }
 
 // watch is there until the job is over and that is written down.
@@ -236,6 +250,9 @@ func (j *live) watch() {
 		s.Log.Error("how a job runs could not be written down", "job", j.row.ID, "cause", err)
 	}
 	exit := j.proc.Wait()
+	j.mu.Lock()
+	j.gone = true
+	j.mu.Unlock()
 	limit.Stop()
 	held := j.drained()
 	j.closeInput()
@@ -249,10 +266,7 @@ func (j *live) watch() {
 		j.kill.Stop()
 	}
 	r := j.row
-	r.Status, r.Ended = Exited, s.Now()
-	if j.reason != "" {
-		r.Status = j.reason
-	}
+	r.Status, r.Ended = cmp.Or(j.reason, Exited), s.Now()
 	if r.Signal = exit.Signal; r.Signal == "" {
 		r.ExitCode = &exit.Code
 	}
@@ -358,12 +372,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	for _, j := range all {
-		j.mu.Lock()
-		if j.reason == "" {
-			j.row.Notes = append(j.row.Notes, "It was ended because dodo was shut down.")
-		}
-		j.mu.Unlock()
-		j.end(Canceled, stopAfter)
+		j.end(Canceled, stopAfter, "It was ended because dodo was shut down.")
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()

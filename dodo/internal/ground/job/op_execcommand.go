@@ -31,13 +31,16 @@ func (s *Service) execCommand() contract.Op {
 		if err != nil {
 			return none, err
 		}
-		if err := s.program(o, in.Program, in.Args); err != nil {
+		if err := s.program(ctx, o, in.Program, in.Args); err != nil {
 			return none, err
 		}
 		if err := s.room(1); err != nil {
 			return none, err
 		}
 		return contract.Act[execCommandOut]{Summary: o.summary(), Preview: o.preview(), Run: func(ctx context.Context) (a contract.Answer[execCommandOut], err error) {
+			if err := s.unchanged(ctx, o); err != nil {
+				return a, err
+			}
 			r, err := s.begin(ctx, o)
 			if err != nil {
 				return a, err

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 
 	"localmcp/dodo/internal/contract"
@@ -16,7 +17,7 @@ type jobCancelOut struct {
 }
 
 // canceling is the status that only a cancel answers.
-const canceling = "canceling"
+const canceling Status = "canceling"
 
 func (s *Service) jobCancel() contract.Op {
 	return contract.Read(contract.Def{
@@ -48,6 +49,5 @@ func (s *Service) cancel(r *record) (status string, err error) {
 	if j == nil {
 		return "", elsewhere(r)
 	}
-	j.end(Canceled, killAfter)
-	return canceling, nil
+	return string(cmp.Or(j.end(Canceled, killAfter), canceling)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"localmcp/dodo/internal/contract"
@@ -29,8 +30,12 @@ const inputWait = 2 * time.Second
 // inputBytes is how much input one call has at most.
 const inputBytes = 64 << 10
 
-// endOfInput is what a terminal takes for the end of input.
+// endOfInput is what a terminal takes for the end of input, at the beginning of a line. In a line
+// it ends that alone.
 const endOfInput = "\x04"
+
+// endsLine are the characters behind which a terminal's line is empty.
+const endsLine = "\n\r\x03" + endOfInput
 
 func (s *Service) jobInput() contract.Op {
 	d := runs("job_input", "Write to a running command",
@@ -46,6 +51,7 @@ func (s *Service) jobInput() contract.Op {
 		return contract.Act[jobInputOut]{
 			Summary: fmt.Sprintf("write %d bytes to a running command", len(in.Data)),
 			Preview: map[string]any{"jobId": in.JobID, "data": text.Visible(in.Data), "closeStdin": in.CloseStdin},
+			NoTurn:  true,
 			Run: func(ctx context.Context) (a contract.Answer[jobInputOut], err error) {
 				j, err := s.feedable(ctx, c.Principal, in.JobID)
 				if err != nil {
@@ -86,20 +92,27 @@ func (s *Service) feedable(ctx context.Context, p contract.Principal, id string)
 
 // feed writes input. A command that does not read does not hold the caller for long.
 func (j *live) feed(data string, last bool) (n int, open bool) {
+	j.feeding.Lock()
+	defer j.feeding.Unlock()
 	j.mu.Lock()
 	f, terminal := j.stdin, j.proc.Terminal != nil
 	j.mu.Unlock()
 	if f == nil {
 		return 0, false
 	}
+	whole := len(data)
 	if last && terminal {
+		if whole > 0 && !strings.Contains(endsLine, data[whole-1:]) || whole == 0 && j.partial {
+			data += endOfInput
+		}
 		data += endOfInput
 	}
 	_ = f.SetWriteDeadline(time.Now().Add(inputWait)) // where it cannot be set, the job's end ends the write
 	n, err := f.WriteString(data)
-	if last && terminal {
-		n = min(n, len(data)-len(endOfInput))
+	if n > 0 {
+		j.partial = !strings.Contains(endsLine, data[n-1:n])
 	}
+	n = min(n, whole)
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) || last && !terminal {
 		j.closeInput()
 		return n, false

@@ -55,7 +55,7 @@ func (s *Service) runCommand() contract.Op {
 			act.Follow = func(ctx context.Context, a contract.Answer[runCommandOut]) (contract.Answer[runCommandOut], error) {
 				r, err := s.wait(ctx, c, a.Data.JobID, time.Duration(in.WaitMs)*time.Millisecond)
 				if err != nil {
-					return a, s.unseen(a.Data.JobID, err)
+					return a, s.unseen(err, a.Data.JobID)
 				}
 				return s.ran(r, false)
 			}
@@ -72,8 +72,10 @@ func (s *Service) runCommand() contract.Op {
 // ran answers how a command stands.
 func (s *Service) ran(r *record, background bool) (a contract.Answer[runCommandOut], err error) {
 	a.Ref, a.Warnings = r.ID, r.Notes
-	a.Data.stateOut, err = s.state(r, s.outputRoom())
+	if a.Data.stateOut, err = s.state(r, s.outputRoom()); err != nil {
+		return a, s.unseen(err, r.ID)
+	}
 	a.Data.Background = background
 	a.Truncated = a.Data.StdoutTruncated || a.Data.StderrTruncated
-	return a, err
+	return a, nil
 }

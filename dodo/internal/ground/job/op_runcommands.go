@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -105,35 +106,77 @@ func (b *batch) run(ctx context.Context) (contract.Answer[runCommandsOut], error
 	if started == 0 {
 		return none, b.errs[0]
 	}
-	return b.answer()
+	a, err := b.answer()
+	if err != nil {
+		return none, b.s.unseen(err, b.ids()...)
+	}
+	return a, nil
 }
 
 // follow waits for all of them at once.
 func (b *batch) follow(ctx context.Context, c contract.Call) (contract.Answer[runCommandsOut], error) {
-	var wg sync.WaitGroup
+	var waits, reports sync.WaitGroup
+	most := time.Duration(b.in.WaitMs) * time.Millisecond
+	all, over := b.ids(), make(chan struct{})
+	reports.Go(func() { b.report(c, all, most, over) })
 	fails := make([]error, len(b.records))
+	each := c
+	each.Progress = nil // one that speaks for all is enough
 	for i, r := range b.records {
 		if r == nil {
 			continue
 		}
-		each := c
-		if i > 0 {
-			each.Progress = nil // one that speaks is enough
-		}
-		wg.Go(func() {
-			now, err := b.s.wait(ctx, each, r.ID, time.Duration(b.in.WaitMs)*time.Millisecond)
+		waits.Go(func() {
+			now, err := b.s.wait(ctx, each, r.ID, most)
 			if fails[i] = err; err == nil {
 				b.records[i] = now
 			}
 		})
 	}
-	wg.Wait()
-	for i, err := range fails {
-		if err != nil {
-			return contract.Answer[runCommandsOut]{}, b.s.unseen(b.records[i].ID, err)
+	waits.Wait()
+	close(over)
+	reports.Wait()
+	a, err := contract.Answer[runCommandsOut]{}, errors.Join(fails...)
+	if err == nil {
+		a, err = b.answer()
+	}
+	if err != nil {
+		return a, b.s.unseen(err, all...)
+	}
+	return a, nil
+}
+
+// ids are those of the jobs that were started.
+func (b *batch) ids() (all []string) {
+	for _, r := range b.records {
+		if r != nil {
+			all = append(all, r.ID)
 		}
 	}
-	return b.answer()
+	return all
+}
+
+// report tells the caller how far they are, until all are over.
+func (b *batch) report(c contract.Call, ids []string, most time.Duration, over <-chan struct{}) {
+	begun := time.Now()
+	tick := time.NewTicker(b.s.reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		left, bytes := 0, int64(0)
+		for _, id := range ids {
+			if j := b.s.running(id); j != nil {
+				r := j.now()
+				left, bytes = left+1, bytes+r.OutBytes+r.ErrBytes
+			}
+		}
+		waited := time.Since(begun)
+		c.Report(waited.Seconds(), most.Seconds(), fmt.Sprintf("%d of %d commands run; they wrote %d bytes", left, len(ids), bytes))
+	}
 }
 
 // answer shows all of them; each has its part of the room.

@@ -33,11 +33,14 @@ func (s *Service) runTask() contract.Op {
 			return none, err
 		}
 		return contract.Act[runTaskOut]{Summary: o.summary(), Preview: o.preview(), Run: func(ctx context.Context) (a contract.Answer[runTaskOut], err error) {
-			o, err := s.taskOrder(ctx, c, d.Name, in) // its file may have been changed meanwhile
+			now, err := s.taskOrder(ctx, c, d.Name, in) // its file may have been changed meanwhile
 			if err != nil {
 				return a, err
 			}
-			r, err := s.begin(ctx, o)
+			if now.hash != o.hash {
+				return a, now.changed()
+			}
+			r, err := s.begin(ctx, now)
 			if err != nil {
 				return a, err
 			}
@@ -58,6 +61,6 @@ func (s *Service) taskOrder(ctx context.Context, c contract.Call, tool string, i
 	if err != nil {
 		return nil, err
 	}
-	o.kind, o.recipe = Task, t.ID
-	return o, s.program(o, t.Program, t.Args)
+	o.kind, o.task = Task, t
+	return o, s.program(ctx, o, t.Program, t.Args)
 }

@@ -1,8 +1,11 @@
 package job
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"path/filepath"
 	"strings"
@@ -36,11 +39,13 @@ type order struct {
 	tool, key string
 	principal string
 	kind      Kind
-	recipe    string
+	task      Recipe // of a task
 
-	args   []string // the whole argv, the program as an absolute path; not of a text
-	source string   // the text for the shell
-	dir    string   // absolute
+	args   []string       // the whole argv, the program as an absolute path; not of a text
+	file   workspace.Path // the program, when it is one of the workspace
+	hash   string         // of that file as it was looked at; empty for any other program
+	source string         // the text for the shell
+	dir    string         // absolute
 
 	cwd      string // as it is shown
 	mode     sandbox.Mode
@@ -147,7 +152,7 @@ func (o *order) text(source string, limits contract.Limits) error {
 
 // program makes it a program with arguments: one of the trusted path by its bare name, or a
 // file of the workspace by its path from cwd on.
-func (s *Service) program(o *order, name string, args []string) error {
+func (s *Service) program(ctx context.Context, o *order, name string, args []string) error {
 	total := len(name)
 	for i, a := range append([]string{name}, args...) {
 		if strings.ContainsRune(a, 0) {
@@ -166,25 +171,25 @@ func (s *Service) program(o *order, name string, args []string) error {
 	if total > argvBytes {
 		return tooLong("the arguments have %d bytes together, more than the %d allowed", total, argvBytes)
 	}
-	file, err := s.file(o, name)
-	if err != nil {
-		return err
-	}
-	o.args = append([]string{file}, args...)
-	return nil
-}
-
-func (s *Service) file(o *order, name string) (string, error) {
 	if !strings.Contains(name, "/") {
-		return s.Place.Look(name)
+		file, err := s.Place.Look(name)
+		o.args = append([]string{file}, args...)
+		return err
 	}
 	if !strings.HasPrefix(name, "/") {
 		name = path.Join(o.cwd, name)
 	}
-	p, err := workspace.ParsePath(name)
-	if err != nil {
-		return "", err
+	var err error
+	if o.file, err = workspace.ParsePath(name); err != nil {
+		return err
 	}
+	o.args = append([]string{filepath.Join(s.Tree.Root(), o.file.String())}, args...)
+	o.hash, err = s.hash(ctx, o.file)
+	return err
+}
+
+// hash is that of a program of the workspace as it is now.
+func (s *Service) hash(ctx context.Context, p workspace.Path) (string, error) {
 	f, err := s.Tree.Open(p)
 	if err != nil {
 		return "", err
@@ -194,7 +199,38 @@ func (s *Service) file(o *order, name string) (string, error) {
 		return "", fault.New(contract.PathDenied, "the file cannot be run").
 			WithHint("run it by its interpreter, such as program sh with the file as argument").With("path", p.Shown())
 	}
-	return filepath.Join(s.Tree.Root(), p.String()), nil
+	sum, buf := sha256.New(), make([]byte, 256<<10)
+	for {
+		n, err := f.Read(buf)
+		sum.Write(buf[:n])
+		switch {
+		case errors.Is(err, io.EOF):
+			return contract.HashSum(sum.Sum(nil)), nil
+		case err != nil:
+			return "", fmt.Errorf("read a program: %w", err)
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		}
+	}
+}
+
+// changed is the fault of a program that is not any more what was looked at, and maybe approved.
+func (o *order) changed() error {
+	return fault.New(contract.FileChanged, "the program was changed since the call was looked at").
+		WithHint("nothing was started; look at the file, then make the call again: the owner's rules are asked about what it is now").
+		With("path", o.file.Shown()).Retry()
+}
+
+// unchanged holds right before the start that the program is the one that was looked at.
+func (s *Service) unchanged(ctx context.Context, o *order) error {
+	if o.hash == "" {
+		return nil
+	}
+	now, err := s.hash(ctx, o.file)
+	if err == nil && now != o.hash {
+		err = o.changed()
+	}
+	return err
 }
 
 func nul(what string) error {
@@ -233,7 +269,11 @@ type preview struct {
 	Command   string   `json:"command,omitempty"`
 	Shown     int      `json:"shownBytes,omitempty"` // when it is not all
 	Program   string   `json:"program,omitempty"`
+	Hash      string   `json:"programHash,omitempty"` // of one of the workspace
 	Args      []string `json:"args,omitempty"`
+	TaskID    string   `json:"taskId,omitempty"`
+	Source    string   `json:"source,omitempty"` // the file that describes the task
+	Digest    string   `json:"recipeDigest,omitempty"`
 	Bytes     int      `json:"bytes,omitempty"`
 	Cwd       string   `json:"cwd"`
 	Sandbox   string   `json:"sandbox"`
@@ -246,7 +286,8 @@ type preview struct {
 func (o *order) preview() preview {
 	p := preview{
 		Cwd: text.Visible(o.cwd), Sandbox: string(o.mode), Network: string(o.network), TimeoutMs: o.timeout.Milliseconds(),
-		Terminal: o.terminal, Stdin: o.stdin,
+		Terminal: o.terminal, Stdin: o.stdin, Hash: o.hash,
+		TaskID: text.Visible(o.task.ID), Source: text.Visible(o.task.Source), Digest: o.task.RecipeDigest,
 	}
 	if o.mode == sandbox.Off {
 		p.Network = string(sandbox.Host)

@@ -172,8 +172,13 @@ func (s *Service) settled(ctx context.Context, r *record) (*record, error) {
 func (s *Service) interrupt(ctx context.Context, r *record) error {
 	r.Status, r.Ended = Interrupted, s.Now()
 	r.Notes = append(r.Notes, "The dodo process that ran it ended before it did. It was not run again.")
-	if r.Isolation == sandbox.None || r.Isolation == "" {
+	switch r.Isolation {
+	case "":
+		r.Notes = append(r.Notes, "How it was confined was not noted: if it was started, it or what it started may still run.")
+	case sandbox.None:
 		r.Notes = append(r.Notes, "It ran without the sandbox: it, or what it started, may still run.")
+	case sandbox.Reduced:
+		r.Notes = append(r.Notes, "It ran without namespaces: what it detached from itself may still run.")
 	}
 	r.OutBytes, r.ErrBytes, r.Kept = s.spools.sizes(r.ID)
 	s.spools.removeScript(r.ID)

@@ -51,9 +51,10 @@ type Config struct {
 // processes may each have one for the same workspace.
 type Service struct {
 	Config
-	process  string
-	spools   *spools
-	watchers sync.WaitGroup // one for each job that runs
+	process     string
+	spools      *spools
+	watchers    sync.WaitGroup // one for each job that runs
+	reportEvery time.Duration
 
 	mu      sync.Mutex // guards what follows; before that of a live job
 	live    map[string]*live
@@ -78,7 +79,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if c.Network == nil {
 		c.Network = func() sandbox.Network { return sandbox.NoNetwork }
 	}
-	s := &Service{Config: c, live: map[string]*live{}, idle: make(chan struct{}), unsaved: map[string]*record{}}
+	s := &Service{Config: c, reportEvery: reportEvery, live: map[string]*live{}, idle: make(chan struct{}), unsaved: map[string]*record{}}
 	var err error
 	if s.process, err = c.State.Process(ctx); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func (s *Service) wait(ctx context.Context, c contract.Call, id string, most tim
 	begun := time.Now()
 	limit := time.NewTimer(most)
 	defer limit.Stop()
-	report := time.NewTicker(reportEvery)
+	report := time.NewTicker(s.reportEvery)
 	defer report.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()

@@ -23,9 +23,6 @@ import (
 	"localmcp/internal/testenv"
 )
 
-// testMode is the sandbox that the tests run commands in.
-const testMode = sandbox.Require
-
 // helper builds the walls: this test binary may be one with cgo, which cannot.
 var (
 	helper     = testenv.Program{Package: "localmcp/dodo/internal/ground/sandbox/testdata/helper"}
@@ -100,7 +97,7 @@ func newWorld(t testing.TB) *world {
 
 func worldAt(t testing.TB, dir, root string) *world {
 	t.Helper()
-	w := &world{t: t, dir: dir, root: root, lim: contract.DefaultLimits(), mode: testMode, network: sandbox.NoNetwork, env: []string{"HOME=" + root, "SECRET=s3cret"}}
+	w := &world{t: t, dir: dir, root: root, lim: contract.DefaultLimits(), mode: sandbox.Require, network: sandbox.NoNetwork, env: []string{"HOME=" + root, "SECRET=s3cret"}}
 	w.open()
 	t.Cleanup(w.close)
 	return w
@@ -276,11 +273,19 @@ func (w *world) all(id, stream string, max int) string {
 // soon waits for something that happens by itself.
 func (w *world) soon(what string, is func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("it did not come: %s", what)
 		}
 	}
+}
+
+// untilOn is a command that goes on until it is told to end by on.
+const untilOn = "until test -e on; do sleep 0.05; done"
+
+func (w *world) on() {
+	w.t.Helper()
+	w.write("on", "", 0o644)
 }
 
 func (d data) str(key string) string {

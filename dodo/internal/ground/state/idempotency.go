@@ -23,13 +23,15 @@ func (k Key) args() []any { return []any{k.Key, k.Principal, k.Workspace, k.Tool
 
 const ofKey = " WHERE key = ? AND principal = ? AND workspace = ? AND tool = ?"
 
-// A Reservation is a key that this process may have the effect of. Exactly one of its
-// methods ends it; without any the key stays reserved, and after the process is gone nobody
-// runs the call again.
+// A Reservation is a key that this process may have the effect of. Exactly one of Complete,
+// Release and Keep ends it; without any the key stays reserved, and after the process is gone
+// nobody runs the call again. It is for one goroutine.
 type Reservation struct {
 	s       *Store
 	key     Key
 	process string
+	created int64
+	begun   bool // there is a receipt already
 }
 
 // Receipt is what a call with this key answered before: nil without a fault when there is
@@ -65,7 +67,7 @@ func (s *Store) Reserve(ctx context.Context, k Key, digest string, retention tim
 	if err != nil || receipt != nil {
 		return nil, receipt, err
 	}
-	return &Reservation{s: s, key: k, process: me}, nil, nil
+	return &Reservation{s: s, key: k, process: me, created: now}, nil, nil
 }
 
 // Settle notes of a key that [Store.Receipt] knows no end of what was learned elsewhere: the
@@ -90,6 +92,19 @@ func (s *Store) Settle(ctx context.Context, k Key, digest string, retention time
 		return nil, err
 	}
 	return receipt, nil
+}
+
+// Reserved is when a key was taken; zero when it is not.
+func (s *Store) Reserved(ctx context.Context, k Key) (at time.Time, err error) {
+	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+		var ms int64
+		found, err := c.Row(ctx, "SELECT created FROM idempotency"+ofKey, k.args(), &ms)
+		if at = (time.Time{}); found {
+			at = timeOf(ms)
+		}
+		return err
+	})
+	return at, err
 }
 
 // lookUp finds a key that is not too old. found without a fault comes with a receipt.
@@ -120,24 +135,42 @@ func (s *Store) lookUp(ctx context.Context, c *sqlitedb.Conn, k Key, digest stri
 		WithHint("look at what it was to change; change_history shows changesets. Use a new key only when it must be done again")
 }
 
+// Begun keeps a first answer of a call that has had its effect and goes on: the same call gets
+// that from now on, also after a crash. Complete replaces it; after Release and Keep it stays.
+func (r *Reservation) Begun(ctx context.Context, receipt json.RawMessage) error {
+	err := r.Complete(ctx, receipt)
+	r.begun = err == nil
+	return err
+}
+
 // Complete keeps the answer: the same call gets it again, also after a restart.
 func (r *Reservation) Complete(ctx context.Context, receipt json.RawMessage) error {
-	return r.end(ctx, "UPDATE idempotency SET state = 'done', receipt = ?"+ofKey+" AND state = 'reserved' AND process = ?", string(receipt))
+	return r.end(ctx, "UPDATE idempotency SET state = 'done', receipt = ?", string(receipt))
 }
 
 // Release gives the key back: the call failed and had no effect.
 func (r *Reservation) Release(ctx context.Context) error {
-	return r.end(ctx, "DELETE FROM idempotency"+ofKey+" AND state = 'reserved' AND process = ?")
+	if r.begun {
+		return nil
+	}
+	return r.end(ctx, "DELETE FROM idempotency")
 }
 
 // Keep leaves the key to nobody: the call may have had a part of its effect.
 func (r *Reservation) Keep(ctx context.Context) error {
-	return r.end(ctx, "UPDATE idempotency SET state = 'uncertain'"+ofKey+" AND state = 'reserved' AND process = ?")
+	if r.begun {
+		return nil
+	}
+	return r.end(ctx, "UPDATE idempotency SET state = 'uncertain'")
 }
 
 func (r *Reservation) end(ctx context.Context, query string, first ...any) error {
+	now := "reserved"
+	if r.begun {
+		now = "done"
+	}
 	return r.s.Write(context.WithoutCancel(ctx), func(ctx context.Context, c *sqlitedb.Conn) error {
-		n, err := exec(ctx, c, query, append(append(first, r.key.args()...), r.process)...)
+		n, err := exec(ctx, c, query+ofKey+" AND state = ? AND process = ? AND created = ?", append(append(first, r.key.args()...), now, r.process, r.created)...)
 		if err == nil && n == 0 {
 			return fault.New(contract.RecoveryRequired, "the reservation of the idempotency key is gone")
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -253,6 +254,32 @@ func TestKeys(t *testing.T) {
 	r, _, err = s.Reserve(ctx, k, "d1", day)
 	must(t, err)
 	must(t, r.Complete(ctx, json.RawMessage(`{"n":1}`)))
+	begun := state.Key{Key: "key-00002", Principal: "g", Workspace: "ws_1", Tool: "run_command"}
+	for _, end := range []func(*state.Reservation) error{
+		func(r *state.Reservation) error { return nil },
+		func(r *state.Reservation) error { return r.Keep(ctx) },
+		func(r *state.Reservation) error { return r.Release(ctx) },
+		func(r *state.Reservation) error { return r.Complete(ctx, json.RawMessage(`{"job":1,"over":true}`)) },
+	} {
+		r, receipt, err := s.Reserve(ctx, begun, "d1", day)
+		must(t, err)
+		if r == nil {
+			t.Fatalf("it was taken: %s", receipt)
+		}
+		if at, err := s.Reserved(ctx, begun); err != nil || !at.Equal(c.now().Truncate(time.Millisecond)) {
+			t.Errorf("%v, %v", at, err)
+		}
+		must(t, r.Begun(ctx, json.RawMessage(`{"job":1}`)))
+		must(t, end(r))
+		receipt, err = s.Receipt(ctx, begun, "d1", day)
+		if err != nil || !strings.HasPrefix(string(receipt), `{"job":1`) {
+			t.Errorf("%s %v", receipt, err)
+		}
+		begun.Key += "x"
+	}
+	if receipt, err := s.Receipt(ctx, state.Key{Key: "key-00002xxx", Principal: "g", Workspace: "ws_1", Tool: "run_command"}, "d1", day); err != nil || string(receipt) != `{"job":1,"over":true}` {
+		t.Errorf("%s %v", receipt, err)
+	}
 	must(t, s.Close())
 	s = open(t, dir, c)
 	if r, receipt, err := s.Reserve(ctx, k, "d1", day); err != nil || r != nil || string(receipt) != `{"n":1}` {
