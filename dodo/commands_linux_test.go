@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -132,6 +133,28 @@ func TestACommandReachesNothingOfDodo(t *testing.T) {
 	c.where = ""
 	if e := c.call("run_command", `"command":"./owner approve apr_x"`); e.Error == nil || e.Error.Code != "APPROVAL_REQUIRED" {
 		t.Errorf("%+v", e)
+	}
+}
+
+// TestHooksSeeNoNewSecret: what is kept from a hook is what is secret when it starts, not what
+// was when git ran last.
+func TestHooksSeeNoNewSecret(t *testing.T) {
+	m := newMachine(t)
+	dir := m.workspace()
+	m.ok(nil, "config", "set", "gitHooks", "sandbox")
+	for _, args := range [][]string{{"init", "-q"}, {"config", "user.name", "Ada"}, {"config", "user.email", "ada@example.com"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Skipf("git: %v %s", err, out)
+		}
+	}
+	testenv.Executable(t, filepath.Join(dir, ".git/hooks/pre-commit"), []byte("#!/bin/sh\n{ echo ran; cat .env 2>/dev/null; } >seen\nexit 0\n"))
+	m.Write(t, "work/new", "x\n")
+	c := m.speak("legacy", dir)
+	c.fine("git_status", "")
+	m.Write(t, "work/.env", "PASSWORD=hunter2\n")
+	c.fine("git_commit", `"message":"x","paths":["new"]`)
+	if got := m.read("work/seen"); got != "ran\n" {
+		t.Errorf("the hook saw %q", got)
 	}
 }
 
