@@ -178,6 +178,7 @@ while ($c = $s->accept) { print "own " . <$c>; print $c "HTTP/1.0 200 OK\r\n\r\n
 	c := m.speak("legacy", dir)
 	script := `exec 2>&1
 for tool in perl bash timeout curl; do command -v $tool >/dev/null && echo has $tool; done
+rm -f log
 perl serve.pl >log & server=$!
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do test -s log && break; sleep 0.1; done
 for a in 127.0.0.1/8123 ` + strings.Replace(address, ":", "/", 1) + `; do
