@@ -98,7 +98,7 @@ func TestScheduledCommand(t *testing.T) {
 	// The next minute comes soon, however long all that took. One that passed meanwhile was
 	// missed and is skipped.
 	soon := now()
-	shift.Add(int64(soon.Truncate(time.Minute).Add(55*time.Second).Sub(soon)))
+	shift.Add(int64(soon.Truncate(time.Minute).Add(55 * time.Second).Sub(soon)))
 	go func() { ended <- clock.Run(ctx, launches{jobs}) }()
 	end := time.Now().Add(60 * time.Second)
 	for ; ; time.Sleep(100 * time.Millisecond) {
