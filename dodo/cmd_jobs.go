@@ -193,8 +193,8 @@ func (p *program) printOutput(ctx context.Context, s *job.Service, id string, of
 		if err != nil {
 			return err
 		}
-		if piece.TruncatedBefore > offset {
-			p.streams.Notef("dodo: what came before byte %d is not kept any more", piece.TruncatedBefore)
+		if offset < piece.TruncatedBefore && piece.TruncatedBefore <= piece.NextOffset { // over the gap, behind the beginning that is kept
+			p.streams.Notef("dodo: bytes %d to %d are not kept any more", offset, piece.TruncatedBefore)
 		}
 		if raw {
 			_, err = p.streams.Out.Write(piece.Raw)
@@ -271,8 +271,12 @@ func (s *served) cancelCommand(ctx context.Context, raw json.RawMessage) (any, e
 	if err := jsonv2.Unmarshal(raw, &args, jsonv2.RejectUnknownMembers(true)); err != nil {
 		return nil, fault.Wrap(contract.InvalidInput, err, "the id of a job is needed")
 	}
-	status, err := s.host.Cancel(ctx, args.ID)
-	if err != nil {
+	begun := time.Now()
+	workspace, status, err := s.host.Cancel(ctx, args.ID)
+	if errors.Is(err, contract.JobNotFound) || errors.Is(err, contract.Conflict) {
+		return nil, err // it is not this server's: who has it writes it down
+	}
+	if err := s.byOwner(ctx, "owner.job.cancel", workspace, args.ID, begun, err); err != nil {
 		return nil, err
 	}
 	return canceledOut{ID: args.ID, Status: status}, nil

@@ -103,7 +103,7 @@ func (o scheduleOut) Text() string {
 	c := o.said.Spec
 	walls, network := "in the sandbox", "without network"
 	if !c.Sandbox {
-		walls = "WITHOUT A SANDBOX"
+		walls = "AS commandSandbox SAYS, which may be WITHOUT A SANDBOX"
 	}
 	if c.Network {
 		network = "WITH NETWORK"

@@ -49,7 +49,7 @@ func (p *program) scheduleAddCommand() *cobra.Command {
 	c.Flags().StringVar(&expires, "expires", "", "when it ends: a time such as 2026-12-01T00:00:00Z, or from now on, such as 12h or 7d; at most 30d")
 	c.Flags().DurationVar(&timeout, "timeout", schedule.DefaultTimeout, "how long one run may take")
 	c.Flags().BoolVar(&network, "network", false, "let it reach the network")
-	c.Flags().BoolVar(&unboxed, "no-sandbox", false, "run it without the sandbox, with all your rights")
+	c.Flags().BoolVar(&unboxed, "no-sandbox", false, "run it as commandSandbox says, which must be off; without --network it is still walled in where that is possible")
 	c.Flags().StringVar(&root, "root", "", "the workspace's directory (the current one)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	return c

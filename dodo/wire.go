@@ -175,7 +175,7 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 	}
 	jobs, err := s.jobs(ctx, tree, id, epoch, offers)
 	if err != nil {
-		return nil, closing(tree, err)
+		return nil, closing(tree, errors.Join(err, changes.Close()))
 	}
 	repository := s.git(tree, id)
 	services := services{

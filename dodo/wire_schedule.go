@@ -5,11 +5,13 @@ import (
 	"errors"
 	_ "time/tzdata" // schedules name IANA zones, and a machine may have no list of them
 
+	"localmcp/dodo/internal/config"
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/dodo/internal/plane/schedule"
+	"localmcp/internal/fault"
 )
 
 // scheduling opens the schedules of a workspace for the owner, without a server.
@@ -27,21 +29,37 @@ func (in *installation) schedules(tree *workspace.Tree, id string) *schedule.Ser
 	return schedule.New(schedule.Config{
 		Tree: tree, State: in.store, Workspace: id,
 		Policy:  func(ctx context.Context) (string, error) { return in.rulesDigest(ctx, id) },
+		Limits:  in.limits(),
 		Unboxed: sandbox.Mode(in.config.CommandSandbox) == sandbox.Off,
 	})
 }
 
 // rulesDigest names the owner's rules for commands in a workspace: the settings that bear on
 // what one may do, and how often trust was changed. A schedule runs only under those it was
-// approved under.
+// approved under. The file counts, which the owner may have changed since this process
+// began; a server that goes by others than those runs nothing.
 func (in *installation) rulesDigest(ctx context.Context, workspace string) (string, error) {
 	now, err := in.store.Authority(ctx, workspace, "")
 	if err != nil {
 		return "", err
 	}
-	c := in.config
+	c, err := config.Load(in.dir)
+	if err != nil {
+		return "", err
+	}
+	digest, err1 := rulesOf(c, now.PolicyVersion)
+	own, err2 := rulesOf(in.config, now.PolicyVersion)
+	if err1 == nil && err2 == nil && digest != own {
+		return "", fault.New(contract.Conflict, "the owner's settings were changed: the server must be restarted to take them").
+			WithHint("the owner ends it with `dodo stop`, and resumes what was paused with `dodo schedule resume`")
+	}
+	return digest, errors.Join(err1, err2)
+}
+
+// rulesOf is the digest of the settings that bear on what commands may do.
+func rulesOf(c config.Config, version int) (string, error) {
 	return contract.Digest(map[string]any{
-		"secretDeny": c.SecretDeny, "secretAllow": c.SecretAllow, "policyVersion": now.PolicyVersion,
+		"secretDeny": c.SecretDeny, "secretAllow": c.SecretAllow, "policyVersion": version,
 		"commandSandbox": c.CommandSandbox, "jobNetwork": c.JobNetwork, "envAllowlist": c.EnvAllowlist, "sandboxReadPaths": c.SandboxReadPaths,
 		"egressAllow": c.EgressAllow, "egressDeny": c.EgressDeny,
 	})

@@ -79,14 +79,16 @@ func keptBy(tree *workspace.Tree) func(context.Context) (sandbox.Kept, error) {
 }
 
 // git makes the service that runs git in a workspace. One operation runs git several times:
-// what is kept from it is looked for once. Nothing that a repository says is run there.
+// what is kept from it is looked for once. Nothing that a repository says is run there; its
+// hooks are, where the owner lets them, and for each of them it is looked for anew.
 func (s *served) git(tree *workspace.Tree, id string) *git.Service {
 	w := s.walls
 	find := keptBy(tree)
 	var mu sync.Mutex // guards what follows
 	var kept sandbox.Kept
 	var found time.Time
-	place := w.box.Place(tree.Root(), filepath.Join(s.dir, cachesName, id+"-git"), func(ctx context.Context) (sandbox.Kept, error) {
+	home := filepath.Join(s.dir, cachesName, id+"-git")
+	place := w.box.Place(tree.Root(), home, func(ctx context.Context) (sandbox.Kept, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if time.Since(found) < keptFor {
@@ -99,7 +101,7 @@ func (s *served) git(tree *workspace.Tree, id string) *git.Service {
 		return k, err
 	})
 	return git.New(git.Config{
-		Tree: tree, Place: place, Limits: s.config.Limits, Hooks: s.config.GitHooks, Home: s.home, Hidden: []string{s.dir}, Now: time.Now,
+		Tree: tree, Place: place, HooksPlace: w.box.Place(tree.Root(), home, find), Limits: s.config.Limits, Hooks: s.config.GitHooks, Home: s.home, Hidden: []string{s.dir}, Now: time.Now,
 	})
 }
 

@@ -147,6 +147,9 @@ func (h *Host) lease(ctx context.Context, p contract.Principal, project string) 
 	if mine {
 		r, err := h.open(context.WithoutCancel(ctx), record)
 		h.mu.Lock()
+		if h.stopped && err == nil { // Stop did not see it
+			r, err = nil, errors.Join(ending(), r.Close())
+		}
 		o.runtime, o.err = r, err
 		h.mu.Unlock()
 		close(o.opened)
@@ -305,42 +308,42 @@ func (h *Host) Stop(ctx context.Context) error {
 	h.mu.Lock()
 	h.stopped = true
 	h.mu.Unlock()
-	list := h.jobs()
+	list := h.able()
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
-	for i, j := range list {
-		all.Go(func() { errs[i] = j.Stop(ctx) })
+	for i, r := range list {
+		all.Go(func() { errs[i] = r.Jobs.Stop(ctx) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
-// Cancel ends a job for the owner, in whichever workspace it runs. JOB_NOT_FOUND says that
-// it runs in none of this process.
-func (h *Host) Cancel(ctx context.Context, id string) (status string, err error) {
+// Cancel ends a job for the owner, in whichever workspace it runs, and gives the id of that.
+// JOB_NOT_FOUND says that it runs in none of this process.
+func (h *Host) Cancel(ctx context.Context, id string) (workspace, status string, err error) {
 	err = fault.New(contract.JobNotFound, "no job of that id runs here")
-	for _, j := range h.jobs() {
-		status, e := j.Cancel(ctx, id)
+	for _, r := range h.able() {
+		status, e := r.Jobs.Cancel(ctx, id)
 		if e == nil {
-			return status, nil
+			return r.ID, status, nil
 		}
 		if !errors.Is(e, contract.JobNotFound) {
-			err = e
+			workspace, err = r.ID, e
 		}
 	}
-	return "", err
+	return workspace, "", err
 }
 
-// jobs are those of all open workspaces.
-func (h *Host) jobs() (list []Jobs) {
+// able are the open workspaces in which something can be started.
+func (h *Host) able() (list []*Runtime) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.active.Jobs != nil {
-		list = append(list, h.active.Jobs)
+		list = append(list, h.active)
 	}
 	for _, o := range h.others {
 		if o.runtime != nil && o.runtime.Jobs != nil {
-			list = append(list, o.runtime.Jobs)
+			list = append(list, o.runtime)
 		}
 	}
 	return list

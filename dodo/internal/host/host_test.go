@@ -67,6 +67,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) open(_ context.Context, p state.Project) (*host.Runtime, error) {
 	if w.slow != nil {
 		<-w.slow
+		<-w.slow
 	}
 	if w.fail.Load() {
 		return nil, fault.New(contract.PathDenied, "no")
@@ -305,6 +306,33 @@ func TestOpenedElsewhere(t *testing.T) {
 	w.lease(t, stranger, p.ID, contract.PathDenied)
 	if w.closed.Load() != 1 {
 		t.Error("it stays open")
+	}
+}
+
+// TestOpenedWhileStopping: a project whose opening ends after Stop has looked is closed again,
+// and with it what could be started in it.
+func TestOpenedWhileStopping(t *testing.T) {
+	w := newWorld(t)
+	p := w.project(t, "one")
+	w.slow = make(chan struct{})
+	got := make(chan error)
+	go func() {
+		_, release, err := w.Lease(context.Background(), stranger, p.ID)
+		if err == nil {
+			release()
+		}
+		got <- err
+	}()
+	w.slow <- struct{}{} // it is being opened
+	if err := w.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	close(w.slow)
+	if err := <-got; !errors.Is(err, contract.Conflict) {
+		t.Errorf("%v", err)
+	}
+	if w.opened.Load() != 1 || w.closed.Load() != 1 {
+		t.Errorf("%d opened, %d closed", w.opened.Load(), w.closed.Load())
 	}
 }
 

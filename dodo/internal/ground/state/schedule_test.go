@@ -186,6 +186,19 @@ func TestOneClaim(t *testing.T) {
 	if a, _ := s.Schedule(ctx, x.ID); a.Status != state.SchedulePaused || a.Reason != "no trust" {
 		t.Errorf("%+v", a)
 	}
+
+	// A pause holds also at a time that the clock comes to again.
+	_, err = s.SetTrust(ctx, ws, contract.TrustTrusted)
+	must(t, err)
+	_, err = s.ApproveSchedule(ctx, state.ScheduleApproval{ID: x.ID, Digest: x.Digest, Resume: true, Policy: "p", Next: claim.Due})
+	must(t, err)
+	claim.Skip, claim.Next = "the rules changed", time.Time{}
+	if ok, err := s.TakeRun(ctx, claim); ok || err != nil {
+		t.Errorf("used twice: %v", err)
+	}
+	if a, _ := s.Schedule(ctx, x.ID); a.Status != state.SchedulePaused || a.Reason != "the rules changed" {
+		t.Errorf("%+v", a)
+	}
 	runs, err := s.Runs(ctx, ws, x.ID, 10)
 	if err != nil || len(runs) != 2 || runs[0].Status != state.RunSkipped || runs[1].Status != state.RunClaimed {
 		t.Errorf("%+v, %v", runs, err)

@@ -165,7 +165,7 @@ func (s *Store) TakeRun(ctx context.Context, t Taking) (taken bool, err error) {
 		// A clock that was set back comes to a time again that was used before.
 		n, err = exec(ctx, c, "INSERT OR IGNORE INTO schedule_runs (schedule, due, status, reason, job, process, taken, ended) VALUES (?, ?, ?, ?, '', ?, ?, ?)",
 			t.Schedule, due, string(status), t.Skip, me, now, ended)
-		if taken = n == 1; err != nil || !taken || !t.Pause {
+		if taken = n == 1; err != nil || !t.Pause {
 			return err
 		}
 		if _, err := c.Exec(ctx, "UPDATE schedules SET status = 'paused', reason = ?, next = NULL WHERE id = ?", t.Skip, t.Schedule); err != nil {

@@ -372,6 +372,20 @@ func TestCommitWhatWasPreviewed(t *testing.T) {
 	}
 }
 
+// TestCommitPreview: the owner sees the message, made visible, and whether hooks are left out.
+func TestCommitPreview(t *testing.T) {
+	w := repo(t)
+	w.write("new", "content\n")
+	p, err := w.act("git_commit", args{"message": "what\x1b[2J \u202eand\n\nwhy", "all": true, "noVerify": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := op.Encode(p.Preview)
+	if !strings.Contains(string(raw), `"message":"what\\u{1b}[2J \\u{202e}and\n\nwhy"`) || !strings.Contains(string(raw), `"noVerify":true`) {
+		t.Errorf("%s", raw)
+	}
+}
+
 // TestCommitMeanwhile: what others do while a commit is made is never lost or covered.
 func TestCommitMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -26,5 +26,5 @@ func (s *Service) Unwalled() { s.mode = sandbox.Off }
 // Harmless is harmless.
 var Harmless = harmless
 
-// Recent is recent.
-var Recent = recent
+// Recent is atLeast for the oldest git that is used.
+func Recent(version string) bool { return atLeast(version, leastVersion) }

@@ -32,13 +32,15 @@ const (
 
 // preview is what the owner is asked about: an approval holds for exactly this.
 type preview struct {
-	Branch string    `json:"branch,omitempty"`
-	Head   string    `json:"head,omitempty"` // the commit that is followed
-	Author string    `json:"author"`
-	Hooks  []string  `json:"hooks"` // that will run
-	Files  []planned `json:"files"`
-	Total  int       `json:"total"`
-	Digest string    `json:"digest"` // of all files, where there are more than are shown
+	Branch   string    `json:"branch,omitempty"`
+	Head     string    `json:"head,omitempty"` // the commit that is followed
+	Author   string    `json:"author"`
+	Message  string    `json:"message"`
+	Hooks    []string  `json:"hooks"` // that will run
+	NoVerify bool      `json:"noVerify"`
+	Files    []planned `json:"files"`
+	Total    int       `json:"total"`
+	Digest   string    `json:"digest"` // of all files, where there are more than are shown
 }
 
 func (s *Service) commit() contract.Op {
@@ -52,7 +54,7 @@ func (s *Service) commit() contract.Op {
 		if err != nil {
 			return act, err
 		}
-		if act.Preview, err = m.preview(); err != nil {
+		if act.Preview, err = m.preview(in.NoVerify); err != nil {
 			return act, err
 		}
 		act.Summary = fmt.Sprintf("git commit of %d files", len(m.plan.real()))
@@ -125,6 +127,8 @@ func (m *making) note(in commitIn, signs bool) {
 	case n == 0:
 	case m.Hooks != HooksSandbox:
 		m.warnings = append(m.warnings, fmt.Sprintf("up to %d hooks of the repository were not run; the owner can let them run in the sandbox: dodo config set gitHooks sandbox", n))
+	case !m.runner.hooks:
+		m.warnings = append(m.warnings, fmt.Sprintf("up to %d hooks of the repository were not run: this git is older than 2.36, which is too old to run them", n))
 	case len(m.repo.write) > 0:
 		// A hook could change there what the owner's own git runs.
 		m.warnings = append(m.warnings, fmt.Sprintf("up to %d hooks of the repository were not run: the git directory is outside of the workspace", n))
@@ -150,11 +154,12 @@ func (m *making) note(in commitIn, signs bool) {
 }
 
 // preview is what an approval is bound to.
-func (m *making) preview() (preview, error) {
+func (m *making) preview(noVerify bool) (preview, error) {
 	digest, err := m.plan.digest()
 	files := m.plan.real()
 	return preview{
-		Branch: m.plan.branch, Head: m.plan.head, Author: text.Visible(m.id.name + " <" + m.id.email + ">"), Hooks: append([]string{}, m.running...),
+		Branch: m.plan.branch, Head: m.plan.head, Author: text.Visible(m.id.name + " <" + m.id.email + ">"),
+		Message: text.Visible(m.message), Hooks: append([]string{}, m.running...), NoVerify: noVerify,
 		Files: files[:min(len(files), mostPreviewed)], Total: len(files), Digest: digest,
 	}, err
 }

@@ -17,6 +17,7 @@ import (
 	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/text"
 	"localmcp/internal/fault"
+	"localmcp/internal/keyshape"
 )
 
 // The bounds of one run (spec dodo-behaviour 6).
@@ -31,12 +32,14 @@ const (
 
 // runner is the one place where git is started.
 type runner struct {
-	place     *sandbox.Place
-	mode      sandbox.Mode
-	program   string
-	repo      *repo // nil: git without a repository
-	overrides settings
-	patience  time.Duration // with a run that only reads
+	hooksPlace *sandbox.Place
+	place      *sandbox.Place
+	mode       sandbox.Mode
+	program    string
+	repo       *repo // nil: git without a repository
+	overrides  settings
+	patience   time.Duration // with a run that only reads
+	hooks      bool          // it knows git hook
 }
 
 // call is one run of git.
@@ -61,7 +64,7 @@ type output struct {
 	bytes  []byte
 	cut    bool // there was more
 	code   int
-	errors string   // the beginning of what it complained of, made visible
+	errors string   // the beginning of what it complained of, made visible and without keys
 	notes  []string // what the sandbox says that it changed
 }
 
@@ -75,9 +78,10 @@ func (s *Service) runner(ctx context.Context, r *repo) (runner, error) {
 		}
 		return runner{}, err
 	}
-	run := runner{place: s.Place, mode: s.mode, program: program, repo: r, overrides: fixed, patience: s.patience}
+	run := runner{place: s.Place, hooksPlace: s.HooksPlace, mode: s.mode, program: program, repo: r, overrides: fixed, patience: s.patience}
 	s.mu.Lock()
 	known := s.knows == program
+	run.hooks = known && s.hooks
 	s.mu.Unlock()
 	if known {
 		return run, nil
@@ -88,26 +92,35 @@ func (s *Service) runner(ctx context.Context, r *repo) (runner, error) {
 	if err != nil {
 		return run, err
 	}
-	if !recent(string(out.bytes)) {
+	if !atLeast(string(out.bytes), leastVersion) {
 		return run, fault.New(contract.NotSupported, "this git is older than 2.32, which cannot be kept from running what a repository names").
 			WithHint("the owner can install a newer git")
 	}
+	run.hooks = atLeast(string(out.bytes), hookVersion)
 	s.mu.Lock()
-	s.knows = program
+	s.knows, s.hooks = program, run.hooks
 	s.mu.Unlock()
 	return run, nil
 }
 
-// recent reports whether git knows GIT_CONFIG_COUNT (2.31) and GIT_CONFIG_GLOBAL (2.32):
-// without them nothing would be overridden, silently.
-func recent(version string) bool {
+// The versions 2.x of git that count.
+const (
+	// leastVersion knows GIT_CONFIG_COUNT (2.31) and GIT_CONFIG_GLOBAL (2.32): without them
+	// nothing would be overridden, silently.
+	leastVersion = 32
+	// hookVersion knows git hook run.
+	hookVersion = 36
+)
+
+// atLeast reports whether git says that it is 2.least or newer.
+func atLeast(version string, least int) bool {
 	f := strings.FieldsFunc(version, func(r rune) bool { return r == ' ' || r == '.' || r == '\n' })
 	if len(f) < 4 || f[0] != "git" || f[1] != "version" {
 		return false
 	}
 	major, err1 := strconv.Atoi(f[2])
 	minor, err2 := strconv.Atoi(f[3])
-	return err1 == nil && err2 == nil && (major > 2 || major == 2 && minor >= 32)
+	return err1 == nil && err2 == nil && (major > 2 || major == 2 && minor >= least)
 }
 
 // environ is the whole environment of a run.
@@ -172,7 +185,11 @@ func (r *runner) run(ctx context.Context, c call) (output, error) {
 		return output{}, fault.Wrap(contract.ResourceLimit, err, "too many files are open").WithHint("try again in a moment").Retry()
 	}
 	s.Stdin, s.Stdout, s.Stderr = ends.in.read, ends.out.write, ends.err.write
-	p, err := r.place.Start(ctx, s)
+	place := r.place
+	if c.hooks {
+		place = r.hooksPlace
+	}
+	p, err := place.Start(ctx, s)
 	if err != nil {
 		return output{}, err
 	}
@@ -237,9 +254,11 @@ func (o output) fault() error {
 		WithHint("detail.stderr is what git says; the owner may have to look at the repository").With("stderr", o.errors)
 }
 
-// complain is the beginning of what git complained of, as it may be shown.
+// complain is the beginning of what git complained of, as it may be shown: keys are masked.
 func complain(b []byte) string {
-	s := text.Visible(string(bytes.TrimSpace(b)))
+	s := string(bytes.TrimSpace(b))
+	s, _ = keyshape.Mask(s, 0, len(s))
+	s = text.Visible(s)
 	if utf8.RuneCountInString(s) > mostErrors {
 		s = string([]rune(s)[:mostErrors])
 	}

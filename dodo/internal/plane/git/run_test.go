@@ -3,6 +3,7 @@ package git_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,6 +56,92 @@ func TestRunIsBounded(t *testing.T) {
 	f := w.refused(contract.InternalError, "git_status", args{})
 	if s := f.Detail["stderr"].(string); !strings.HasPrefix(s, `fatal: \u{1b}[31m\x{ff} xxx`) || len(s) != 500 {
 		t.Errorf("%q", s)
+	}
+}
+
+// TestComplaintsAreMasked: keys in what git and hooks say do not reach the caller.
+func TestComplaintsAreMasked(t *testing.T) {
+	key := "ghp_" + strings.Repeat("a1B2", 9)
+	w := fake(t, "echo 'fatal: https://"+key+"@example.com is not there' >&2; exit 3")
+	f := w.refused(contract.InternalError, "git_status", args{})
+	if s := f.Detail["stderr"].(string); strings.Contains(s, key) || !strings.Contains(s, "[masked: github token]") {
+		t.Errorf("%q", s)
+	}
+	w = repo(t, func(c *git.Config) { c.Hooks = git.HooksSandbox })
+	w.write("tools/pre-commit", "#!/bin/sh\necho "+key+"\nexit 1\n")
+	if err := os.Chmod(filepath.Join(w.root, "tools/pre-commit"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.run("config", "core.hooksPath", "tools")
+	f = w.refused(contract.Conflict, "git_commit", args{"message": "x", "all": true})
+	if s := f.Detail["output"].(string); s != "[masked: github token]" {
+		t.Errorf("%q", s)
+	}
+}
+
+// TestHooksOfAnOldGit: before 2.36 git cannot run a hook, so none runs, and the commit is made.
+func TestHooksOfAnOldGit(t *testing.T) {
+	for says, run := range map[string]bool{"2.32.0": false, "2.35.8": false, "2.36.0": true, "3.0.0": true} {
+		w := repo(t)
+		w.write("tools/commit-msg", "#!/bin/sh\necho own >\"$1\"\n")
+		if err := os.Chmod(filepath.Join(w.root, "tools/commit-msg"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		w.run("config", "core.hooksPath", "tools")
+		real, err := exec.LookPath("git")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bin := w.home.Path("bin")
+		if err := os.Mkdir(bin, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Executable(t, filepath.Join(bin, "git"), []byte("#!/bin/sh\ncase $2 in version) echo git version "+says+"; exit;; esac\nexec "+real+" \"$@\"\n"))
+		w.serve(nil, func(c *git.Config) {
+			box := sandbox.New(sandbox.Options{Path: append([]string{bin}, filepath.SplitList(os.Getenv("PATH"))...), Home: w.home.Dir, Helper: helper.Path(t)})
+			c.Place, c.Hooks = box.Place(w.root, w.home.Path("cache"), nil), git.HooksSandbox
+		})
+		want := "x"
+		if run {
+			want = "own"
+		}
+		for range 2 { // it is looked at once and remembered
+			w.write("a", w.run("rev-parse", "HEAD"))
+			a := w.must("git_commit", args{"message": "x", "all": true})
+			if a.m["subject"] != want || has(a.warnings, "older than 2.36") == run {
+				t.Errorf("%s: %v, %q", says, a.m, a.warnings)
+			}
+		}
+	}
+}
+
+// TestHooksPlace: hooks run in a place of their own, and nothing else does.
+func TestHooksPlace(t *testing.T) {
+	var asked int
+	w := repo(t)
+	w.write("tools/pre-commit", "#!/bin/sh\n")
+	w.write("tools/commit-msg", "#!/bin/sh\n")
+	for _, name := range []string{"tools/pre-commit", "tools/commit-msg"} {
+		if err := os.Chmod(filepath.Join(w.root, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.run("config", "core.hooksPath", "tools")
+	w.serve(nil, func(c *git.Config) {
+		box := sandbox.New(sandbox.Options{Path: filepath.SplitList(os.Getenv("PATH")), Home: w.home.Dir, Helper: helper.Path(t)})
+		c.Hooks = git.HooksSandbox
+		c.HooksPlace = box.Place(w.root, w.home.Path("cache"), func(context.Context) (sandbox.Kept, error) {
+			asked++
+			return sandbox.Kept{}, nil
+		})
+	})
+	w.must("git_status", args{})
+	if asked > 0 {
+		t.Error("git itself runs there")
+	}
+	w.must("git_commit", args{"message": "x", "all": true})
+	if asked < 2 {
+		t.Errorf("asked %d times what is kept from two hooks", asked)
 	}
 }
 

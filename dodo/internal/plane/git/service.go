@@ -18,9 +18,12 @@ const (
 
 // Config is what a Service stands on.
 type Config struct {
-	Tree   *workspace.Tree
-	Place  *sandbox.Place
-	Limits contract.Limits
+	Tree  *workspace.Tree
+	Place *sandbox.Place
+	// HooksPlace is where hooks run, which are the repository's own programs: what is kept from
+	// them must be looked for anew each time. Nil is Place.
+	HooksPlace *sandbox.Place
+	Limits     contract.Limits
 	// Hooks says whether git_commit runs the repository's hooks in the sandbox; what is not
 	// HooksSandbox is off.
 	Hooks string
@@ -43,6 +46,7 @@ type Service struct {
 
 	mu    sync.Mutex // guards what follows
 	knows string     // the git program that was found new enough
+	hooks bool       // it can run hooks, too
 
 	fail func(point string) error // tests make a step of a commit fail here; nil otherwise
 }
@@ -52,6 +56,9 @@ type Service struct {
 func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.HooksPlace == nil {
+		c.HooksPlace = c.Place
 	}
 	return &Service{Config: c, mode: sandbox.Require, patience: readTime}
 }

@@ -16,7 +16,7 @@ type Launch struct {
 	Command       string
 	Cwd           string // path below the workspace's root
 	Timeout       time.Duration
-	Sandbox       bool // it runs in the sandbox or not at all
+	Sandbox       bool // it runs in the sandbox or not at all; else as the owner's commandSandbox says
 	Network       bool
 	Client, Grant string // for whom
 

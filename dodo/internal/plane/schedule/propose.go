@@ -83,15 +83,22 @@ func (s *Service) sound(spec Spec, owner bool) error {
 		return fault.New(contract.InvalidInput, "the command is not UTF-8").WithHint("put it into a script of the workspace and run that")
 	case timeout < leastTimeout || timeout > mostTimeout:
 		return fault.New(contract.InvalidInput, "the timeout must be %v to %v", leastTimeout, mostTimeout).WithHint("let the command do less at a time")
+	case timeout > time.Duration(s.Limits.JobWallTimeoutMaxMs)*time.Millisecond:
+		return fault.New(contract.InvalidInput, "the timeout is above the owner's limit jobWallTimeoutMaxMs of %d", s.Limits.JobWallTimeoutMaxMs).
+			WithHint("ask for at most %d ms", s.Limits.JobWallTimeoutMaxMs)
 	case strings.TrimSpace(spec.Command) == "":
 		return fault.New(contract.InvalidInput, "the command is empty").WithHint("give the command to run")
 	case strings.IndexByte(spec.Command, 0) >= 0:
 		return fault.New(contract.InvalidInput, "the command has a NUL byte").WithHint("no program can be given one")
-	case len(spec.Command) > mostCommand:
-		return fault.New(contract.ResourceLimit, "the command has %d bytes, more than the %d allowed", len(spec.Command), mostCommand).
+	case len(spec.Command) > min(mostCommand, s.Limits.CommandBytes):
+		return fault.New(contract.ResourceLimit, "the command has %d bytes, more than the %d allowed", len(spec.Command), min(mostCommand, s.Limits.CommandBytes)).
 			WithHint("put it into a script of the workspace and run that")
-	case !spec.Sandbox && !owner && !s.Unboxed:
-		return fault.New(contract.Forbidden, "commands run in the sandbox here").WithHint("leave out sandbox; only the owner can schedule a command without it")
+	case !spec.Sandbox && !s.Unboxed:
+		f := fault.New(contract.Forbidden, "commands run in the sandbox here, by the owner's setting commandSandbox")
+		if owner {
+			return f.WithHint("leave out --no-sandbox, or switch the sandbox off for all commands: dodo config set commandSandbox off")
+		}
+		return f.WithHint("leave out sandbox; only the owner can switch it off")
 	}
 	if spec.Sandbox && s.Ready != nil {
 		if err := s.Ready(); err != nil {
@@ -104,7 +111,7 @@ func (s *Service) sound(spec Spec, owner bool) error {
 	}
 	in, err := s.Tree.Stat(path)
 	if err == nil && in.Type != safefile.Directory {
-		err = fault.New(contract.InvalidInput, "cwd is not a directory").WithHint("name a directory of the workspace; . is its root").With("path", path.Shown())
+		err = fault.New(contract.PathDenied, "cwd is no directory").WithHint("name a directory of the workspace; . is its root").With("path", path.Shown())
 	}
 	return err
 }

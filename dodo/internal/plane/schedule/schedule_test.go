@@ -34,6 +34,7 @@ type world struct {
 	id       string
 	policy   string
 	granted  bool
+	stale    bool // the server goes by other settings than the file's
 	launcher *launcher
 }
 
@@ -82,7 +83,12 @@ func (w *world) MayRun(context.Context, string, string, string) (bool, error) { 
 func (w *world) service(store *state.Store) *schedule.Service {
 	return schedule.New(schedule.Config{
 		Tree: w.tree, State: store, Workspace: w.id, Grants: w, Now: w.now,
-		Policy: func(context.Context) (string, error) { return w.policy, nil },
+		Policy: func(context.Context) (string, error) {
+			if w.stale {
+				return "", fault.New(contract.Conflict, "the server must be restarted").WithHint("restart it")
+			}
+			return w.policy, nil
+		},
 	})
 }
 
@@ -288,13 +294,32 @@ func TestPropose(t *testing.T) {
 		"NUL":              {map[string]any{"command": "a\x00b"}, contract.InvalidInput},
 		"above":            {map[string]any{"cwd": "../w"}, contract.PathDenied},
 		"a secret":         {map[string]any{"cwd": ".ssh"}, contract.SecretPathDenied},
-		"a file":           {map[string]any{"cwd": "file"}, contract.InvalidInput},
+		"a file":           {map[string]any{"cwd": "file"}, contract.PathDenied},
 		"nothing":          {map[string]any{"cwd": "none"}, contract.NotFound},
 		"no walls":         {map[string]any{"sandbox": false}, contract.Forbidden},
 		"at once":          {map[string]any{"timeoutMs": 10}, op.InvalidArgument},
 	} {
 		_, err := propose(t.Context(), s, remote, args(c.change))
 		refused(t, name, err, c.code)
+	}
+	small := contract.DefaultLimits()
+	small.CommandBytes, small.JobWallTimeoutMaxMs = 8192, 60_000
+	limited := schedule.New(schedule.Config{
+		Tree: w.tree, State: w.store, Workspace: w.id, Now: w.now, Limits: small, Policy: func(context.Context) (string, error) { return "", nil },
+	})
+	_, err = propose(t.Context(), limited, remote, args(map[string]any{"command": strings.Repeat("x", 8193), "timeoutMs": 1000}))
+	refused(t, "the owner's commandBytes", err, contract.ResourceLimit)
+	_, err = propose(t.Context(), limited, remote, args(map[string]any{"timeoutMs": 60_001}))
+	refused(t, "the owner's timeout", err, contract.InvalidInput)
+	if !strings.Contains(err.Error(), "jobWallTimeoutMaxMs") {
+		t.Error(err)
+	}
+	walled := w.spec()
+	walled.Sandbox = false
+	_, _, err = s.Add(t.Context(), contract.Principal{}, true, walled)
+	refused(t, "the owner's, with the sandbox on", err, contract.Forbidden)
+	if !strings.Contains(fault.From(err).Hint, "commandSandbox off") {
+		t.Error(fault.From(err).Hint)
 	}
 	unready := schedule.New(schedule.Config{
 		Tree: w.tree, State: w.store, Workspace: w.id, Now: w.now, Policy: func(context.Context) (string, error) { return "", nil },
@@ -406,6 +431,7 @@ func TestPauses(t *testing.T) {
 	}{
 		"trust":   {func(w *world) { w.trust(contract.TrustEdit) }, "trust is edit"},
 		"rules":   {func(w *world) { w.policy = "p2" }, "rules changed"},
+		"server":  {func(w *world) { w.stale = true }, "must be restarted"},
 		"grant":   {func(w *world) { w.granted = false }, "may not run commands"},
 		"payload": {func(w *world) { w.tamper() }, "was changed"},
 		"root": {func(w *world) {

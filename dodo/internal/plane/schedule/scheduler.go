@@ -172,6 +172,9 @@ func (s *Service) ready(ctx context.Context, x state.Schedule) (p Payload, obsta
 		return p, f.Msg, nil
 	}
 	policy, err := s.Policy(ctx)
+	if f := fault.From(err); err != nil && f.Code == contract.Conflict {
+		return p, f.Msg, nil
+	}
 	if err == nil && policy != x.Policy {
 		obstacle = "the rules changed since it was approved"
 	}

@@ -40,12 +40,14 @@ type Config struct {
 	State     *state.Store
 	Workspace string // id
 	// Policy is the digest of the owner's rules as they are now: the settings that bear on what
-	// a command may do, and the version of the workspace's policy.
+	// a command may do, and the version of the workspace's policy. A CONFLICT says why nothing
+	// can run under them.
 	Policy func(context.Context) (string, error)
 	// Grants knows remote clients; with nil there are none, and what one proposed never runs.
 	Grants Grants
-	// Unboxed says that the owner has switched the sandbox off, so that a client may ask for
-	// commands without one.
+	Limits contract.Limits // the owner's; zero is the default ones
+	// Unboxed says that the owner has switched the sandbox off, so that one may ask for commands
+	// without one.
 	Unboxed bool
 	// Ready gives NOT_SUPPORTED where commands cannot be walled in; nil is ready.
 	Ready func() error
@@ -62,6 +64,9 @@ type Service struct {
 
 // New returns the schedules of a workspace.
 func New(c Config) *Service {
+	if c.Limits == (contract.Limits{}) {
+		c.Limits = contract.DefaultLimits()
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -83,7 +88,7 @@ type Spec struct {
 	Timezone  string `json:"timezone"`
 	ExpiresAt int64  `json:"expiresAt" doc:"Milliseconds since 1970."`
 	TimeoutMs int64  `json:"timeoutMs"`
-	Sandbox   bool   `json:"sandbox"`
+	Sandbox   bool   `json:"sandbox" doc:"False runs it as the owner's commandSandbox says."`
 	Network   bool   `json:"network"`
 }
 
