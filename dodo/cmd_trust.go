@@ -22,9 +22,9 @@ type trustOut struct {
 }
 
 var trustMeaning = map[contract.Trust]string{
-	contract.TrustInspect: "clients read; you are asked before files change",
-	contract.TrustEdit:    "clients read and change files without asking you",
-	contract.TrustTrusted: "clients do all that dodo can, without asking you: in this version, read and change files",
+	contract.TrustInspect: "clients read; you are asked before files change and commands run",
+	contract.TrustEdit:    "clients read and change files without asking you; you are asked before commands run",
+	contract.TrustTrusted: "clients do all that dodo can without asking you: change files, run commands, commit",
 }
 
 // Text says it in words.

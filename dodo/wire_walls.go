@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,7 +93,7 @@ func (s *served) git(tree *workspace.Tree, id string) *git.Service {
 	place := w.box.Place(tree.Root(), home, func(ctx context.Context) (sandbox.Kept, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if time.Since(found) < keptFor {
+		if time.Since(found) < keptFor && inPlace(kept.Secrets) {
 			return kept, nil
 		}
 		k, err := find(ctx)
@@ -102,6 +104,14 @@ func (s *served) git(tree *workspace.Tree, id string) *git.Service {
 	})
 	return git.New(git.Config{
 		Tree: tree, Place: place, HooksPlace: w.box.Place(tree.Root(), home, find), Limits: s.config.Limits, Hooks: s.config.GitHooks, Home: s.home, Hidden: []string{s.dir}, Now: time.Now,
+	})
+}
+
+// inPlace reports whether paths are still there: who moved one wants no fault for it.
+func inPlace(paths []string) bool {
+	return !slices.ContainsFunc(paths, func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil
 	})
 }
 

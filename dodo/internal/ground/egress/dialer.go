@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"localmcp/dodo/internal/contract"
@@ -57,6 +58,9 @@ func New(c Config) (*Dialer, error) {
 // lookup asks the system. The dot at the end keeps it from trying the name below the
 // domains of the machine's own network.
 func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	if !strings.Contains(name, ".") {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", name) // of the machine's own list, which knows no dots
+	}
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
 }
 

@@ -50,12 +50,25 @@ func (j *live) now() *record {
 	return &r
 }
 
+// secretNote says what a command does not see. Git in it sees no less, and would commit it.
+func secretNote(n int) string {
+	if n == 1 {
+		return "A secret path of the workspace looks empty to the command; git in it takes it for changed, so do not have it added there."
+	}
+	return fmt.Sprintf("%d secret paths of the workspace look empty to the command; git in it takes them for changed, so do not have them added there.", n)
+}
+
 // roomFor is the fault of a service that cannot start so many jobs now. The lock is held.
 func (s *Service) roomFor(n int) error {
 	if s.closing {
 		return stopping()
 	}
-	if most := s.Limits.JobsConcurrentMax; s.slots+n > most {
+	most := s.Limits.JobsConcurrentMax
+	if n > most {
+		return fault.New(contract.ResourceLimit, "%d commands were given, and %d can run at once", n, most).
+			WithHint("give fewer at once, or let the owner raise limits.jobsConcurrentMax")
+	}
+	if s.slots+n > most {
 		return fault.New(contract.ResourceLimit, "%d jobs run, and %d can run at once", s.slots, most).
 			WithHint("wait with job_wait for one to end, or end one with job_cancel; list_jobs shows them").Retry()
 	}
@@ -171,7 +184,7 @@ func (j *live) spawn(ctx context.Context, o *order) (err error) {
 	j.row.Started, j.row.Isolation = s.Now(), j.proc.Isolation
 	j.row.Notes = append(append(j.row.Notes, o.warnings...), j.proc.Notes...)
 	if n := j.proc.Hidden; n > 0 {
-		j.row.Notes = append(j.row.Notes, fmt.Sprintf("%d secret paths of the workspace look empty to the command.", n))
+		j.row.Notes = append(j.row.Notes, secretNote(n))
 	}
 	if o.terminal {
 		j.readers, j.stdin = []*os.File{j.proc.Terminal}, j.proc.Terminal
