@@ -381,3 +381,77 @@ func TestUnsafeIsTheOwnersWord(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestDirectoriesOfSecretsStay: what is secret by the name of its directory does not become
+// open when a command moves that, and the installation in a workspace does not when a
+// directory above it is moved.
+func TestDirectoriesOfSecretsStay(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "dodo-test-") // a short path, for the sockets in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	m := &machine{testenv.NewHome(t), t}
+	for _, d := range []string{"user/i", ".docker", "conf/prod"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []string{".docker/config.json", "conf/prod/db.json"} {
+		if err := os.WriteFile(filepath.Join(dir, f), []byte("hunter2"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Set("DODO_CONFIG_DIR", filepath.Join(dir, "user/i"))
+	m.ok(nil, "config", "set", "secretDeny", "conf/prod/*")
+	c := m.speak("legacy", dir)
+	first := c.runs("mv .docker docker; mv conf conf2; mv conf/prod prod; mv user user2; ls user/i user2/i 2>&1; true")
+	second := c.runs("cat docker/config.json conf2/prod/db.json conf/prod/db.json prod/db.json .docker/config.json 2>&1; find . -name state.db; true")
+	if all := first + second; strings.Contains(all, "hunter2") || strings.Contains(all, "state.db") {
+		t.Errorf("%s\n%s", first, second)
+	}
+	for _, d := range []string{"user/i", ".docker", "conf/prod"} {
+		if _, err := os.Lstat(filepath.Join(dir, d)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGitIsNotRedirected: what would make the owner's git obey a command's files is not made,
+// and of what stood in for it nothing is left.
+func TestGitIsNotRedirected(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	m := newMachine(t)
+	dir := m.workspace()
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		cmd.Dir, cmd.Env = dir, m.Environ()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	git("init", "-q")
+	git("add", "-A")
+	git("commit", "-qm", "one")
+	if err := os.RemoveAll(filepath.Join(dir, ".git/hooks")); err != nil {
+		t.Fatal(err)
+	}
+	c := m.speak("legacy", dir)
+	c.runs("mkdir fake; cp -r .git/. fake; printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = \"touch " + dir + "/PWNED; false\"\\n' > fake/config; echo ../fake > .git/commondir; " +
+		"rm -f .git/commondir; mv .git old; mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch " + dir + "/PWNED\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; cp fake/config .git/config.worktree; true")
+	git("status")
+	git("commit", "-q", "--allow-empty", "-m", "two")
+	for _, name := range []string{"PWNED", "old", ".git/commondir", ".git/config.worktree", ".git/hooks/pre-commit"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is there", name)
+		}
+	}
+	if got := c.runs("git -c user.name=a -c user.email=a@b commit -q --allow-empty -m three && git log --oneline | wc -l"); strings.TrimSpace(got) != "3" {
+		t.Errorf("git does not work in commands: %s", got)
+	}
+}
