@@ -161,7 +161,7 @@ func TestEarlyReturn(t *testing.T) {
 	w := newWorld(t)
 	const command = "echo begun; " + untilOn + "; echo ended"
 	d := w.call("run_command", obj{"command": command, "waitMs": 1000})
-	if d.str("status") != "running" || !strings.HasPrefix("begun\n", d.str("stdout")) || !strings.Contains(d.str("next"), "job_wait") {
+	if d.str("status") != "running" || !strings.HasPrefix("begun\n", d.str("stdout")) || d.num("stdoutBytes") != len(d.str("stdout")) || !strings.Contains(d.str("next"), "job_wait") {
 		t.Errorf("%v", d)
 	}
 	w.on()

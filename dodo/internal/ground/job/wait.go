@@ -35,9 +35,9 @@ func (s *Service) wait(ctx context.Context, c contract.Call, id string, most tim
 		case <-done:
 		case <-looks:
 		case <-limit.C:
-			return r, nil
+			return s.find(context.WithoutCancel(ctx), id) // it wrote meanwhile
 		case <-ctx.Done():
-			return r, nil
+			return s.find(context.WithoutCancel(ctx), id)
 		case <-report.C:
 			waited := time.Since(begun)
 			c.Report(waited.Seconds(), most.Seconds(), fmt.Sprintf("running for %d s; %d bytes of output", int(s.Now().Sub(r.Created).Seconds()), r.OutBytes+r.ErrBytes))
