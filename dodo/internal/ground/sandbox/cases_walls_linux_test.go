@@ -52,7 +52,7 @@ func TestCase50Look(t *testing.T) {
 		}
 		must(t, os.Symlink(g.root+"/bin", g.dir+"/bin"))
 		g.give()
-		a := g.run(job{Path: []string{g.root + "/bin", g.dir + "/bin", "bin", ".", "", g.root + "/../work/bin", "/bin"}, Look: []string{"sh", "git", "../bin/sh", g.root + "/bin/sh", "", "a\x00b"}})
+		a := g.run(job{Path: []string{g.root + "/bin", g.dir + "/bin", "bin", ".", "", g.root + "/../" + filepath.Base(g.root) + "/bin", "/bin"}, Look: []string{"sh", "git", "../bin/sh", g.root + "/bin/sh", "", "a\x00b"}})
 		if a.Looked["sh"] != "/bin/sh" || strings.HasPrefix(a.Looked["git"], g.dir) {
 			t.Error(a.Looked)
 		}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"io"
@@ -144,7 +145,8 @@ func (f fingerprint) add(dir string, patterns []string) {
 			continue
 		}
 		for _, name := range names {
-			if len(f) < mostControl {
+			// Samples of hooks are not run, and every new repository has many.
+			if len(f) < mostControl && !strings.HasSuffix(name, ".sample") {
 				f.file(name)
 			}
 		}
@@ -212,7 +214,10 @@ func (f fingerprint) changed(root string, now fingerprint) (notes []string) {
 			paths = append(paths, strings.TrimPrefix(path, root+"/"))
 		}
 	}
-	slices.Sort(paths)
+	// Of repositories there may be many: what they have comes last.
+	slices.SortFunc(paths, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, ".git/"), strings.Count(b, ".git/")), cmp.Compare(a, b))
+	})
 	for i, path := range paths {
 		if i == mostTold {
 			notes = append(notes, "and "+strconv.Itoa(len(paths)-i)+" more files of this kind")
