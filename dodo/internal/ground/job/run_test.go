@@ -1,14 +1,14 @@
 package job_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -303,11 +303,14 @@ func TestOutputHeldOpen(t *testing.T) {
 		id := w.background(command)
 		// What ends it now comes too late: it ended by itself.
 		w.soon("its end", func() bool {
-			b, err := os.ReadFile(filepath.Join(w.root, "pid"))
-			pid, broken := strconv.Atoi(strings.TrimSpace(string(b)))
-			return err == nil && broken == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+			pid, err := os.ReadFile(filepath.Join(w.root, "pid"))
+			if err != nil || len(bytes.TrimSpace(pid)) == 0 {
+				return false
+			}
+			_, err = os.Stat("/proc/" + string(bytes.TrimSpace(pid)))
+			return errors.Is(err, fs.ErrNotExist)
 		})
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(time.Second) // its output is waited for twice as long
 		if d := w.call("job_cancel", obj{"jobId": id}); d.str("status") != "exited" {
 			t.Errorf("%v", d)
 		}
