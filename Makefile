@@ -58,7 +58,7 @@ bench-mooncite: build
 
 bench-dodo: build
 	go run ./dodo/tools/dodo-bench -bin bin/dodo $(BENCH)
-	go test -run '^$$' -bench 'Call|Edit|AsRipgrep|Glob|Walk|True|TwoHundred|Goroot' -benchtime 1s ./dodo/internal/gate ./dodo/internal/ground/change ./dodo/internal/ground/search ./dodo/internal/ground/workspace ./dodo/internal/ground/sandbox
+	DODO_BENCH_HELPER='$(CURDIR)/bin/dodo' go test -run '^$$' -bench 'Call|Edit|AsRipgrep|Glob|Walk|True|TwoHundred|Goroot' -benchtime 1s ./dodo/internal/gate ./dodo/internal/ground/change ./dodo/internal/ground/search ./dodo/internal/ground/workspace ./dodo/internal/ground/sandbox
 
 clean:
 	rm -rf bin .cache

@@ -46,7 +46,7 @@ func newWorld(t testing.TB) *world {
 	home := testenv.NewHome(t)
 	root := home.Path("work")
 	must(t, os.MkdirAll(root, 0o755))
-	box := sandbox.New(sandbox.Options{Path: filepath.SplitList(os.Getenv("PATH")), Hidden: []string{home.Path("state")}, Home: home.Dir, Helper: cmp.Or(os.Getenv("HELPER"), helper.Path(t))})
+	box := sandbox.New(sandbox.Options{Path: filepath.SplitList(os.Getenv("PATH")), Hidden: []string{home.Path("state")}, Home: home.Dir, Helper: cmp.Or(os.Getenv("DODO_BENCH_HELPER"), helper.Path(t))})
 	return &world{t: t, box: box, root: root, place: box.Place(root, home.Path("state/cache"), nil)}
 }
 
