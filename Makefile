@@ -9,7 +9,7 @@ PREFIX   ?= $(HOME)/.local
 BINDIR   ?= $(PREFIX)/bin
 BENCH    ?=
 
-export FUZZTIME ?= 6s
+export FUZZTIME ?= 4s
 
 .PHONY: help build install demo test check fuzz golden bench-mooncite bench-dodo clean
 
@@ -19,7 +19,7 @@ help:
 	@echo 'make check           the quick part of it, before every commit'
 	@echo 'make build           the programs, into bin/'
 	@echo 'make install         the programs, into $$HOME/.local/bin (PREFIX, BINDIR, DESTDIR)'
-	@echo 'make fuzz            every fuzz target for FUZZTIME (6s)'
+	@echo 'make fuzz            every fuzz target for FUZZTIME (4s)'
 	@echo 'make golden          write golden files and generated documents anew'
 	@echo 'make bench-mooncite  measure mooncite; options in BENCH, such as BENCH="-mb 10"'
 	@echo 'make bench-dodo      measure dodo: its start, the gate, an edit, search beside ripgrep'
