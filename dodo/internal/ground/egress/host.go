@@ -30,6 +30,9 @@ func parseTarget(s string) (t target, why string) {
 	if err != nil {
 		return t, "it is not host:port"
 	}
+	if strings.HasPrefix(s, "[") && !strings.Contains(host, ":") {
+		return t, "only an IPv6 address stands in brackets"
+	}
 	if t.port, why = parsePort(port); why != "" {
 		return t, why
 	}
