@@ -16,8 +16,9 @@
 // What it deliberately does not do: it decides nothing about permission, keeps no output,
 // knows no shell and no git, and bounds neither time nor output: package job does. It does
 // not protect against faults of the kernel. Sockets that others serve within the workspace
-// can be reached, the server's groups stay with its commands, and there is no bound on all
-// processes of a command together, nor on what it writes. Without namespaces (Reduced) modes
+// can be reached, the server's groups stay with its commands, and there is no bound on what
+// it writes; all its processes together are bounded only in a group of their own, and in
+// number by the namespace from Linux 6.14 on. Without namespaces (Reduced) modes
 // and times of the user's other files can be changed, and what forks faster than it can be
 // found may outlive its command.
 package sandbox
