@@ -38,7 +38,7 @@ func TestDocsManual(t *testing.T) {
 }
 
 // shown are the tools of a surface over what exists.
-func shown(k surface.Kind) op.Set { return surface.Tools(k, services{}.catalogue(), nil, "") }
+func shown(k surface.Kind) op.Set { return surface.Tools(k, services{}.catalogue(), nil) }
 
 func TestDocsTools(t *testing.T) {
 	var b strings.Builder

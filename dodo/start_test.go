@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/internal/mcpserve"
 )
@@ -23,18 +22,18 @@ func BenchmarkStart(b *testing.B) {
 	b.Run("surface", func(b *testing.B) {
 		ops := services{}.catalogue()
 		for b.Loop() {
-			surface.Tools(surface.Full, ops, nil, contract.LocalGrant)
+			surface.Tools(surface.Full, ops, nil)
 		}
 	})
 	b.Run("schemas", func(b *testing.B) {
 		for b.Loop() {
-			for _, o := range surface.Tools(surface.Full, services{}.catalogue(), nil, contract.LocalGrant).Ops() {
+			for _, o := range surface.Tools(surface.Full, services{}.catalogue(), nil).Ops() {
 				_ = o.InputSchema()
 			}
 		}
 	})
 	b.Run("server", func(b *testing.B) {
-		set := surface.Tools(surface.Full, services{}.catalogue(), nil, contract.LocalGrant)
+		set := surface.Tools(surface.Full, services{}.catalogue(), nil)
 		for b.Loop() {
 			mcpserve.New(mcpserve.Options{Name: "dodo", Version: "1", Set: set})
 		}

@@ -72,9 +72,9 @@ func gatewayOf(name string) string {
 }
 
 // Tools returns the tools of a surface over the operations that exist, which Order has put
-// in order. caller is what the door establishes about who calls.
-func Tools(k Kind, ops []contract.Op, road Road, caller string) op.Set {
-	d := door{road: road, caller: caller}
+// in order. Who calls is what each call says of it.
+func Tools(k Kind, ops []contract.Op, road Road) op.Set {
+	d := door{road}
 	var tools []op.Op
 	if k == Full {
 		for _, o := range ops {
@@ -148,10 +148,7 @@ func (g gateway) present(byName map[string]contract.Op) []contract.Op {
 }
 
 // door makes tools.
-type door struct {
-	road   Road
-	caller string
-}
+type door struct{ road Road }
 
 // direct is the tool of one operation.
 func (d door) direct(o contract.Op) op.Op {
@@ -161,7 +158,7 @@ func (d door) direct(o contract.Op) op.Op {
 	}
 	describe := func() (in, out json.RawMessage) { return withContext(o), o.OutputSchema() }
 	return op.Raw(spec, describe, func(ctx context.Context, c op.Call) (any, error) {
-		r := gate.Request{Caller: d.caller, Op: o.Name, Progress: c.Progress}
+		r := gate.Request{Caller: c.Caller, Op: o.Name, Progress: c.Progress}
 		r.Context, r.Args, r.Malformed = gate.Split(c.Args)
 		return d.road.Run(ctx, r), nil
 	})
@@ -181,7 +178,7 @@ func (d door) gateway(g gateway, inside []contract.Op) op.Op {
 		". dodo_discover gives the arguments of each; they go into args."
 	describe := func() (in, out json.RawMessage) { return gatewayInput(names), gatewayOutput() }
 	return op.Raw(spec, describe, func(ctx context.Context, c op.Call) (any, error) {
-		r := gate.Request{Caller: d.caller, Via: g.name, Progress: c.Progress}
+		r := gate.Request{Caller: c.Caller, Via: g.name, Progress: c.Progress}
 		g.read(&r, c.Args, names)
 		return d.road.Run(ctx, r), nil
 	})

@@ -57,18 +57,18 @@ func (r *road) Run(_ context.Context, q gate.Request) *contract.Reply {
 func TestCounts(t *testing.T) {
 	ops := build(surface.Catalogue())
 	for kind, n := range map[surface.Kind]int{surface.Full: 125, surface.Compact: 19, surface.Hybrid: 49} {
-		names := surface.Tools(kind, ops, &road{}, "x").Names()
-		if len(names) != n || surface.Count(kind, ops) != n || surface.Count(kind, ops[:40]) != len(surface.Tools(kind, ops[:40], &road{}, "x").Names()) {
+		names := surface.Tools(kind, ops, &road{}).Names()
+		if len(names) != n || surface.Count(kind, ops) != n || surface.Count(kind, ops[:40]) != len(surface.Tools(kind, ops[:40], &road{}).Names()) {
 			t.Errorf("%s: %d tools, counted %d, want %d", kind, len(names), surface.Count(kind, ops), n)
 		}
 		if names[0] != "project_overview" {
 			t.Errorf("%s begins with %s", kind, names[0])
 		}
 	}
-	if names := surface.Tools(surface.Full, ops, &road{}, "x").Names(); !slices.Equal(names, surface.Catalogue()) {
+	if names := surface.Tools(surface.Full, ops, &road{}).Names(); !slices.Equal(names, surface.Catalogue()) {
 		t.Error("the full surface is not in the catalogue's order")
 	}
-	hybrid, compact := surface.Tools(surface.Hybrid, ops, &road{}, "x").Names(), surface.Tools(surface.Compact, ops, &road{}, "x").Names()
+	hybrid, compact := surface.Tools(surface.Hybrid, ops, &road{}).Names(), surface.Tools(surface.Compact, ops, &road{}).Names()
 	if !slices.Equal(hybrid[:19], compact) || compact[1] != "dodo_discover" || compact[18] != "dodo_web" {
 		t.Errorf("hybrid %v", hybrid)
 	}
@@ -105,11 +105,11 @@ func TestOnlyWhatExists(t *testing.T) {
 		surface.Hybrid:  "project_overview dodo_discover dodo_read dodo_write list_files write_file",
 	}
 	for kind, names := range want {
-		if got := strings.Join(surface.Tools(kind, ops, &road{}, "x").Names(), " "); got != names {
+		if got := strings.Join(surface.Tools(kind, ops, &road{}).Names(), " "); got != names {
 			t.Errorf("%s: %s, want %s", kind, got, names)
 		}
 	}
-	w, _ := surface.Tools(surface.Compact, ops, &road{}, "x").Lookup("dodo_write")
+	w, _ := surface.Tools(surface.Compact, ops, &road{}).Lookup("dodo_write")
 	if s := w.Spec(); s.ReadOnly || !s.Destructive || !s.OpenWorld || s.Idempotent {
 		t.Errorf("hints of dodo_write: %+v", s)
 	}
@@ -148,7 +148,7 @@ func TestContextAroundArguments(t *testing.T) {
 		Required   []string
 		More       *bool `json:"additionalProperties"`
 	}) {
-		o, ok := surface.Tools(kind, ops, &road{}, "x").Lookup(name)
+		o, ok := surface.Tools(kind, ops, &road{}).Lookup(name)
 		if !ok {
 			t.Fatal(name)
 		}
@@ -181,7 +181,7 @@ func TestOneRoad(t *testing.T) {
 	r := &road{}
 	call := func(kind surface.Kind, tool, args string) (*contract.Reply, gate.Request) {
 		t.Helper()
-		out, err := surface.Tools(kind, ops, r, "someone").Run(context.Background(), op.Call{Op: tool, Args: json.RawMessage(args)})
+		out, err := surface.Tools(kind, ops, r).Run(context.Background(), op.Call{Caller: "someone", Op: tool, Args: json.RawMessage(args)})
 		if err != nil {
 			t.Fatal(err)
 		}
