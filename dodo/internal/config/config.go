@@ -19,8 +19,18 @@ const FileName = "config.json"
 // version is that of the file's form.
 const version = 1
 
+// DefaultPort is where the server listens.
+const DefaultPort = 21730
+
+// The two words of a switch.
+const (
+	On  = "on"
+	Off = "off"
+)
+
 // Bounds of the lists and words.
 const (
+	maxHosts   = 20
 	maxDeny    = 200
 	maxAllow   = 50
 	maxPattern = 500 // bytes of one pattern
@@ -39,15 +49,25 @@ type Config struct {
 	SecretDeny    []string            `json:"secretDeny"`
 	SecretAllow   []string            `json:"secretAllow"`
 	// CommandSandbox is a sandbox.Mode, JobNetwork a sandbox.Network.
-	CommandSandbox   string          `json:"commandSandbox"`
-	JobNetwork       string          `json:"jobNetwork"`
-	EnvAllowlist     []string        `json:"envAllowlist"`
-	SandboxReadPaths []string        `json:"sandboxReadPaths"`
-	GitHooks         string          `json:"gitHooks"`
-	AllowWebFetch    bool            `json:"allowWebFetch"`
-	EgressAllow      []string        `json:"egressAllow"`
-	EgressDeny       []string        `json:"egressDeny"`
-	Limits           contract.Limits `json:"limits"`
+	CommandSandbox   string   `json:"commandSandbox"`
+	JobNetwork       string   `json:"jobNetwork"`
+	EnvAllowlist     []string `json:"envAllowlist"`
+	SandboxReadPaths []string `json:"sandboxReadPaths"`
+	GitHooks         string   `json:"gitHooks"`
+	AllowWebFetch    bool     `json:"allowWebFetch"`
+	EgressAllow      []string `json:"egressAllow"`
+	EgressDeny       []string `json:"egressDeny"`
+	// PublicURL is the origin under which clients reach the server; empty: this machine's own.
+	// One that cannot be used locks the server ([Config.Issuer]); the file with it is read.
+	PublicURL          string   `json:"publicUrl,omitzero"`
+	Port               int      `json:"port"`
+	AllowedHosts       []string `json:"allowedHosts"`
+	AllowedOrigins     []string `json:"allowedOrigins"`
+	ClientRegistration string   `json:"clientRegistration"`
+	ClientMetadata     string   `json:"clientMetadata"`
+	// StartupProject is the project that a start without a root opens.
+	StartupProject string          `json:"startupProject,omitzero"`
+	Limits         contract.Limits `json:"limits"`
 }
 
 // Default is the configuration of a fresh installation.
@@ -56,7 +76,9 @@ func Default() Config {
 		Version: version, AccessMode: contract.AccessPersonal, SearchBackend: "auto",
 		SecretDeny: []string{}, SecretAllow: []string{},
 		CommandSandbox: string(sandbox.Prefer), JobNetwork: string(sandbox.Proxy), EnvAllowlist: []string{}, SandboxReadPaths: []string{},
-		GitHooks: "off", EgressAllow: []string{}, EgressDeny: []string{}, Limits: contract.DefaultLimits(),
+		GitHooks: "off", EgressAllow: []string{}, EgressDeny: []string{},
+		Port: DefaultPort, AllowedHosts: []string{}, AllowedOrigins: []string{}, ClientRegistration: On, ClientMetadata: Off,
+		Limits: contract.DefaultLimits(),
 	}
 }
 

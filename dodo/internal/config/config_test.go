@@ -200,6 +200,9 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 		"secretAllow": {"example.pem"}, "commandSandbox": {"require"}, "jobNetwork": {"none"}, "envAllowlist": {"CI", "GOFLAGS"},
 		"sandboxReadPaths": {"/srv/sdk"}, "gitHooks": {"sandbox"},
 		"allowWebFetch": {"true"}, "egressAllow": {"*", "localhost:3000", "[fd00::/8]:443"}, "egressDeny": {"*.example.com"},
+		"publicUrl": {"https://dodo.example.com:8443"}, "port": {"8080"}, "allowedHosts": {"box.local", "10.0.0.5:443", "[::1]:80"},
+		"allowedOrigins": {"https://app.example.com", "http://localhost:5173"}, "clientRegistration": {"off"}, "clientMetadata": {"on"},
+		"startupProject": {"prj_00000000"},
 	}
 	for _, s := range config.Settings() {
 		w, ok := words[s.Name]
@@ -239,6 +242,12 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 		{"envAllowlist", []string{"A=B"}}, {"envAllowlist", []string{"LD_PRELOAD"}}, {"envAllowlist", []string{"1A"}}, {"envAllowlist", []string{""}}, {"envAllowlist", []string{"DODO_X"}}, {"envAllowlist", []string{"HOME"}},
 		{"sandboxReadPaths", []string{"relative"}}, {"sandboxReadPaths", []string{"/"}}, {"sandboxReadPaths", []string{"/a/../b"}},
 		{"allowWebFetch", []string{"yes"}}, {"egressAllow", []string{"*", "10.0.0.1/8"}}, {"egressDeny", []string{"a b"}},
+		{"publicUrl", []string{"http://dodo.example.com"}}, {"publicUrl", []string{"https://dodo.example.com/mcp"}}, {"publicUrl", []string{"https://a@example.com"}},
+		{"publicUrl", []string{"https://Example.com"}}, {"publicUrl", []string{"https://example.com:443"}}, {"publicUrl", []string{"https://"}}, {"publicUrl", []string{"example.com"}},
+		{"publicUrl", []string{"https://example.com?"}}, {"publicUrl", []string{"https://example.com#"}}, {"publicUrl", []string{"https://a..b"}},
+		{"port", []string{"0"}}, {"port", []string{"65536"}}, {"allowedHosts", []string{"*.example.com"}}, {"allowedHosts", []string{"a:0"}}, {"allowedHosts", []string{"a/b"}},
+		{"allowedOrigins", []string{"null"}}, {"allowedOrigins", []string{"*"}}, {"allowedOrigins", []string{"https://a.example/"}}, {"allowedOrigins", []string{"file:///x"}},
+		{"clientRegistration", []string{"yes"}}, {"clientMetadata", []string{""}}, {"startupProject", []string{"x"}},
 	} {
 		name, w := c.name, c.words
 		s, ok := config.Find(name)
@@ -254,6 +263,25 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 	}
 	if d := cmp.Diff(before, testenv.Fingerprint(t, dir)); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestIssuer: a public address that cannot be used is told when the server starts, and does
+// not keep the file from being read.
+func TestIssuer(t *testing.T) {
+	c := config.Default()
+	if got, err := c.Issuer(21730); got != "http://127.0.0.1:21730" || err != nil {
+		t.Error(got, err)
+	}
+	c, err := config.Parse([]byte(`{"version":1,"publicUrl":"https://dodo.example.com/"}`))
+	must(t, err)
+	if got, err := c.Issuer(1); got != "https://dodo.example.com" || err != nil {
+		t.Error(got, err)
+	}
+	c, err = config.Parse([]byte(`{"version":1,"publicUrl":"http://dodo.example.com"}`))
+	must(t, err)
+	if _, err := c.Issuer(1); !errors.Is(err, contract.InvalidInput) || !strings.Contains(err.Error(), "publicUrl") {
+		t.Error(err)
 	}
 }
 

@@ -79,6 +79,19 @@ func Settings() []Setting {
 			func(c *Config) *[]string { return &c.EgressAllow }, maxEntries, egressEntry),
 		words("egressDeny", "what the network is never used for, whatever egressAllow says; without a port: every port", "entries",
 			func(c *Config) *[]string { return &c.EgressDeny }, maxEntries, egressEntry),
+		text("publicUrl", "the address under which clients elsewhere reach this server, such as through a tunnel; empty: clients of this machine only",
+			"an https origin, or empty", func(c *Config) *string { return &c.PublicURL }, publicURL),
+		number("port", "where `dodo start` listens on this machine", 1, 65535, func(c *Config) *int { return &c.Port }),
+		words("allowedHosts", "more names by which this server may be called, beside this machine's and that of publicUrl", "names or name:port",
+			func(c *Config) *[]string { return &c.AllowedHosts }, maxHosts, hostName),
+		words("allowedOrigins", "more web pages, by their origin, that may call this server", "origins",
+			func(c *Config) *[]string { return &c.AllowedOrigins }, maxHosts, origin),
+		word("clientRegistration", "whether clients may register themselves; one can do nothing until you approve its login on this machine",
+			func(c *Config) *string { return &c.ClientRegistration }, On, Off),
+		word("clientMetadata", "whether clients may name themselves by the https address of their description, which dodo then reads from the network",
+			func(c *Config) *string { return &c.ClientMetadata }, On, Off),
+		text("startupProject", "id of the project that `dodo start` opens when no directory is named; `dodo start --root` sets it",
+			"a project's id, or empty", func(c *Config) *string { return &c.StartupProject }, projectID),
 	}
 	var l contract.Limits
 	l.Each(func(f contract.LimitField) {
@@ -128,6 +141,31 @@ func word(name, doc string, at func(*Config) *string, allowed ...string) Setting
 		check: func(c *Config) error {
 			if !slices.Contains(allowed, *at(c)) {
 				return refused(name, "it must be one of %s", bounds)
+			}
+			return nil
+		},
+	}
+}
+
+// text is a word that allowed judges.
+func text(name, doc, bounds string, at func(*Config) *string, allowed func(string) (why, hint string)) Setting {
+	return Setting{
+		Name: name, Doc: doc, Bounds: bounds,
+		get: func(c *Config) any { return *at(c) },
+		set: func(c *Config, words []string) error {
+			word, err := one(name, words)
+			if err != nil {
+				return err
+			}
+			if why, hint := allowed(word); word != "" && why != "" {
+				return refused(name, "%s", why).WithHint("%s", hint)
+			}
+			*at(c) = word
+			return nil
+		},
+		check: func(c *Config) error {
+			if word := *at(c); word != "" && !plainText(word, maxPath) {
+				return refused(name, "it is too long or not plain text")
 			}
 			return nil
 		},

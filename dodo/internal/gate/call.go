@@ -57,11 +57,12 @@ func (c *call) run(ctx context.Context) (_ contract.Result, err error) {
 		return none, err
 	}
 	c.principal = p
-	if err := c.reach(ctx); err != nil {
-		return none, err
+	err = c.reach(ctx)
+	if err == nil {
+		_, err = c.authorize(ctx)
 	}
-	if _, err := c.authorize(ctx); err != nil {
-		return none, err
+	if err != nil {
+		return c.choose(ctx, err)
 	}
 	if err := c.context(); err != nil {
 		return none, err
@@ -118,6 +119,24 @@ func (c *call) reach(ctx context.Context) error {
 	}
 	c.op = o
 	return nil
+}
+
+// choose answers a caller that only has to be told which project to name; anything else is
+// refused with the reason.
+func (c *call) choose(ctx context.Context, reason error) (none contract.Result, err error) {
+	noRead := errors.Is(reason, contract.WorkspaceAccessRequired) || errors.Is(reason, contract.Forbidden)
+	if c.Op != overview || !noRead || c.Choose == nil || c.Context.TargetProjectID != nil || c.Malformed != nil {
+		return none, reason
+	}
+	choice, err := c.Choose(ctx, c.principal)
+	if err != nil || choice == nil {
+		return none, cmp.Or(err, reason)
+	}
+	if _, err := choice.Op.Bind(c.Args); err != nil {
+		return none, err
+	}
+	c.op = choice.Op
+	return choice.Result, nil
 }
 
 // unfederated refuses a call that names two places at once.

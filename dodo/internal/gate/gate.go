@@ -44,15 +44,24 @@ type Workspace struct {
 	Turns     *Turns
 }
 
-// Config is what a gate is made of. All but Log and Now is needed.
+// Config is what a gate is made of. All but Choose, Log and Now is needed.
 type Config struct {
 	Authority  Authority
 	Workspaces Workspaces
 	State      *state.Store // approvals, receipts, audit
 	Limits     func() contract.Limits
+	// Choose answers project_overview for a caller that may not read the active workspace, or
+	// where none is chosen: what it may choose from. Nil, here or given back, is nothing.
+	Choose func(context.Context, contract.Principal) (*Choice, error)
 
 	Log *slog.Logger
 	Now func() time.Time
+}
+
+// A Choice is what an operation answers in the place of a workspace's.
+type Choice struct {
+	Op     contract.Op // whose answer it is
+	Result contract.Result
 }
 
 // Gate runs calls.

@@ -285,6 +285,43 @@ func TestOverviewNeedsNoContext(t *testing.T) {
 	want(t, w.Run(context.Background(), gate.Request{Caller: "local", Op: "look", Args: json.RawMessage(`{"text":"x"}`)}), contract.InvalidInput)
 }
 
+// TestChoose: who may not read the workspace is told what else there is, by project_overview
+// alone, and the answer names no workspace.
+func TestChoose(t *testing.T) {
+	w := newWorld(t)
+	w.scopes = nil
+	ask := func(op string, c gate.Context, args string) *contract.Reply {
+		return w.Run(context.Background(), gate.Request{Caller: "local", Op: op, Context: c, Args: json.RawMessage(args)})
+	}
+	want(t, ask("project_overview", gate.Context{}, `{"text":"x"}`), contract.WorkspaceAccessRequired)
+	var choice *gate.Choice
+	w.Choose = func(_ context.Context, p contract.Principal) (*gate.Choice, error) {
+		if !p.Owner {
+			t.Errorf("%+v", p)
+		}
+		return choice, nil
+	}
+	want(t, ask("project_overview", gate.Context{}, `{"text":"x"}`), contract.WorkspaceAccessRequired)
+	o, _ := w.lookup("project_overview")
+	choice = &gate.Choice{Op: o, Result: contract.Result{Data: out{Text: "these"}}}
+	r := ask("project_overview", gate.Context{}, `{"text":"x"}`)
+	if !r.OK || r.WorkspaceID != nil || r.WorkspaceEpoch != nil || data(t, r) != `{"text":"these","replayed":false}` {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+	want(t, ask("project_overview", gate.Context{}, `{"text":"x","more":1}`), contract.InvalidInput)
+	project := "prj_00000000"
+	want(t, ask("project_overview", gate.Context{TargetProjectID: &project}, `{"text":"x"}`), contract.WorkspaceAccessRequired)
+	want(t, ask("look", gate.Context{}, `{"text":"x"}`), contract.WorkspaceAccessRequired)
+	w.scopes = contract.NewScopes(contract.ScopeWrite)
+	if r := ask("project_overview", gate.Context{}, `{"text":"x"}`); !r.OK {
+		t.Errorf("a client that may write here, and read elsewhere: %+v", r.Error)
+	}
+	w.scopes = contract.NewScopes(contract.ScopeRead)
+	if r := ask("project_overview", gate.Context{}, `{"text":"x"}`); !r.OK || data(t, r) != `{"text":"x","replayed":false}` {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestApproval shows that the owner's word is for one call: these arguments, this preview,
 // this policy, this epoch, this principal, once.
 func TestApproval(t *testing.T) {

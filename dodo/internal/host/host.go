@@ -97,15 +97,19 @@ type other struct {
 	used    time.Time
 }
 
-// New returns a host with an active workspace, which it closes in the end.
+// New returns a host with an active workspace, which it closes in the end. Nil: the owner has
+// chosen none yet, and only registered projects that a call names are served.
 func New(active *Runtime, c Config) *Host {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Host{Config: c, active: active.ready(), others: map[place]*other{}}
+	if active != nil {
+		active.ready()
+	}
+	return &Host{Config: c, active: active, others: map[place]*other{}}
 }
 
-// Active is the active workspace.
+// Active is the active workspace; nil when none was chosen.
 func (h *Host) Active() *Runtime { return h.active }
 
 var _ gate.Workspaces = (*Host)(nil)
@@ -123,11 +127,15 @@ func (h *Host) Lease(ctx context.Context, p contract.Principal, project string) 
 }
 
 func (h *Host) lease(ctx context.Context, p contract.Principal, project string) (*Runtime, func(), error) {
-	if project == "" || project == h.active.Project {
+	if project == "" || h.active != nil && project == h.active.Project {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.closed || h.stopped {
 			return nil, nil, ending()
+		}
+		if h.active == nil {
+			return nil, nil, fault.New(contract.WorkspaceAccessRequired, "the owner has not chosen a workspace yet").
+				WithHint("the owner chooses one on this machine: dodo start --root DIRECTORY")
 		}
 		h.calls.Add(1)
 		return h.active, sync.OnceFunc(h.calls.Done), nil
@@ -136,7 +144,7 @@ func (h *Host) lease(ctx context.Context, p contract.Principal, project string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if record.Workspace == h.active.ID {
+	if h.active != nil && record.Workspace == h.active.ID {
 		return h.lease(ctx, p, "")
 	}
 	at := place{record.ID, record.Workspace}
@@ -290,7 +298,10 @@ func (h *Host) End(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	errs := append(h.closing, h.active.Close())
+	errs := h.closing
+	if h.active != nil {
+		errs = append(errs, h.active.Close())
+	}
 	for _, o := range h.others {
 		if o.runtime != nil {
 			errs = append(errs, o.runtime.Close())
@@ -338,7 +349,7 @@ func (h *Host) Cancel(ctx context.Context, id string) (workspace, status string,
 func (h *Host) able() (list []*Runtime) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.active.Jobs != nil {
+	if h.active != nil && h.active.Jobs != nil {
 		list = append(list, h.active)
 	}
 	for _, o := range h.others {

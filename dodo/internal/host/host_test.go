@@ -265,6 +265,31 @@ func TestEnd(t *testing.T) {
 	<-ended
 }
 
+// TestNoActiveWorkspace: before the owner chose one, calls without a project are refused and
+// registered projects are served.
+func TestNoActiveWorkspace(t *testing.T) {
+	w := newWorld(t)
+	p := w.project(t, "one")
+	h := host.New(nil, w.Config)
+	if h.Active() != nil {
+		t.Error("there is one")
+	}
+	if _, _, err := h.Lease(context.Background(), stranger, ""); !errors.Is(err, contract.WorkspaceAccessRequired) {
+		t.Errorf("%v", err)
+	}
+	ws, release, err := h.Lease(context.Background(), stranger, p.ID)
+	if err != nil || ws.ID != p.Workspace {
+		t.Fatalf("%+v %v", ws, err)
+	}
+	release()
+	if err := errors.Join(h.Stop(context.Background()), h.End(context.Background())); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := h.Lease(context.Background(), stranger, ""); !errors.Is(err, contract.Conflict) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestMovedProject shows that a project that was registered at a new place is opened there:
 // what was granted for the old place does not travel with the open runtime.
 func TestMovedProject(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/gate"
 	"localmcp/dodo/internal/ground/job"
 	"localmcp/dodo/internal/ground/text"
 	"localmcp/dodo/internal/ground/workspace"
@@ -44,6 +45,9 @@ type overviewOut struct {
 
 	Project    *workspace.Project `json:"project,omitempty"`
 	Federation federation         `json:"federation"`
+
+	SelectProjectRequired bool      `json:"selectProjectRequired,omitempty" doc:"There is no workspace here that you may read: name one of projects as targetProjectId, in every call."`
+	Projects              []Project `json:"projects,omitempty" doc:"What to choose from."`
 
 	ToolSurface      string `json:"toolSurface,omitempty"`
 	CompactToolCount int    `json:"compactToolCount,omitempty"`
@@ -132,6 +136,23 @@ func (s *Service) projectOverview() contract.Op {
 		}
 		return a, s.here(ctx, &a)
 	})
+}
+
+// Choose is the answer of project_overview to a caller that may read some projects, but not
+// the active workspace.
+func Choose(list []Project, mode contract.AccessMode) *gate.Choice {
+	cut := len(list) > mostProjects
+	if cut {
+		list = list[:mostProjects]
+	}
+	data := overviewOut{
+		TrustMode: string(contract.TrustInspect), AccessMode: string(mode), SelectProjectRequired: true, Projects: list,
+		Instructions: "Call project_overview again with the projectId of one of projects as targetProjectId, and give that in every other call, too.",
+		Capabilities: abilities{SemanticLanguages: []string{}}, Languages: []string{}, Manifests: []string{}, Docs: []document{},
+		Tree:       &workspace.Listing{Path: workspace.Path{}.Shown(), Type: "dir"},
+		Federation: federation{Mode: "read-only", MaxProjectsPerCall: mostPerSearch, Projects: list},
+	}
+	return &gate.Choice{Op: (&Service{}).projectOverview(), Result: contract.Result{Data: data, Truncated: cut}}
 }
 
 // here adds what holds for the workspace itself.

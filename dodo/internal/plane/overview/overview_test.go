@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -241,6 +242,27 @@ func TestToolsAreNeverOfTheProject(t *testing.T) {
 	tools := d["tools"].(map[string]any)
 	if len(tools) != 16 || tools["git"] != nil || tools["node"] != nil || tools["make"] != filepath.Join(outside, "make") || d["shell"] != nil {
 		t.Errorf("%v", d)
+	}
+}
+
+// TestChoice: the list to choose from is an answer of project_overview as its schema says.
+func TestChoice(t *testing.T) {
+	var many []overview.Project
+	for i := range 150 {
+		many = append(many, overview.Project{ProjectID: fmt.Sprint("prj_", i), DisplayName: "x", WorkspaceID: "ws_1", Availability: "ready"})
+	}
+	c := overview.Choose(many, contract.AccessPersonal)
+	reply := contract.Success("", "", c.Result)
+	reply.Most = 1 << 20
+	encoded, err := reply.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Op.Fits(encoded); err != nil {
+		t.Error(err)
+	}
+	if !c.Result.Truncated || c.Op.Name != "project_overview" {
+		t.Errorf("%+v", c.Result.Truncated)
 	}
 }
 
