@@ -85,7 +85,7 @@ func (p *program) stdio(ctx context.Context, f stdioFlags) error {
 		in.close(log)
 		return err
 	}
-	set := surface.Tools(kind, surface.Order(s.listed()), s.gate)
+	set := surface.Tools(kind, services{}.catalogue(), s.gate)
 	err = mcpserve.New(mcpserve.Options{
 		Name: "dodo", Title: "Dodo", Version: version, Instructions: instructions, Set: set, Caller: contract.LocalGrant, Drain: drain,
 		MaxFrame: in.config.Limits.RequestBodyBytes + frameRoom, MaxReply: wholeAnswers, MaxCalls: callsAtOnce, Log: log,

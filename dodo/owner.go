@@ -38,7 +38,7 @@ func (p *program) existing(ctx context.Context) (*installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &installation{dir: dir, home: p.env["HOME"], config: c, store: store}, nil
+	return &installation{dir: dir, home: p.env["HOME"], config: c, saved: c, store: store}, nil
 }
 
 // rootOf is the directory that a command is about: the flag's, or the current one.

@@ -32,13 +32,38 @@ type installation struct {
 	dir    string
 	home   string
 	path   string // where programs are looked for
-	config config.Config
+	config config.Config // with what holds for this run alone
+	saved  config.Config // as the owner saved it
+	run    runMode
 	store  *state.Store
 	walls  *walls
 }
 
+// runMode is what the owner said on the command line for one run (contract 017). It changes
+// nothing that is saved.
+type runMode struct {
+	trusted bool // clients are trusted, and may fetch pages of the web
+	bypass  bool // that, and commands are not confined unless they ask for it
+}
+
+// over puts it over the settings.
+func (m runMode) over(c config.Config) config.Config {
+	if m.trusted || m.bypass {
+		c.AllowWebFetch = true
+	}
+	if m.bypass {
+		c.CommandSandbox = string(sandbox.Off)
+	}
+	return c
+}
+
 // install opens the installation directory, and makes it where there is none.
 func (p *program) install(ctx context.Context) (*installation, error) {
+	return p.installFor(ctx, runMode{})
+}
+
+// installFor is install for a run with a mode.
+func (p *program) installFor(ctx context.Context, m runMode) (*installation, error) {
 	dir, err := config.Dir(p.env)
 	if err != nil {
 		return nil, err
@@ -51,7 +76,7 @@ func (p *program) install(ctx context.Context) (*installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &installation{dir: dir, home: p.env["HOME"], path: p.env["PATH"], config: c, store: store}
+	in := &installation{dir: dir, home: p.env["HOME"], path: p.env["PATH"], config: m.over(c), saved: c, run: m, store: store}
 	err = mirrorAccess(ctx, dir, store)
 	if err == nil {
 		in.walls, err = newWalls(in, p.environ())
@@ -73,8 +98,9 @@ func (in *installation) limits() contract.Limits { return in.config.Limits }
 
 // opening says what to serve.
 type opening struct {
-	root    string
+	root    string // empty: none is chosen
 	unsafe  bool // the owner said so on the command line; never for another root
+	remote  bool // for clients that the owner let in, over HTTP; else for one on this machine
 	surface surface.Kind
 	log     *slog.Logger
 }
@@ -92,21 +118,27 @@ type served struct {
 // serve opens a workspace and builds the road to it.
 func (in *installation) serve(ctx context.Context, o opening) (*served, error) {
 	s := &served{installation: in, opening: o, idle: make(chan struct{})}
-	active, err := s.open(ctx, o.root, "", o.unsafe)
-	if err != nil {
-		return nil, err
+	var active *host.Runtime
+	if o.root != "" {
+		var err error
+		if active, err = s.open(ctx, o.root, "", o.unsafe); err != nil {
+			return nil, err
+		}
 	}
 	rules := s.rules()
 	s.host = host.New(active, host.Config{Authority: rules, Store: in.store, Open: func(ctx context.Context, p state.Project) (*host.Runtime, error) {
 		return s.open(ctx, p.Root, p.ID, false)
 	}})
-	s.gate = gate.New(gate.Config{Authority: rules, Workspaces: s.host, State: in.store, Limits: in.limits, Log: o.log})
+	s.gate = gate.New(gate.Config{Authority: rules, Workspaces: s.host, State: in.store, Limits: in.limits, Choose: s.choose, Log: o.log})
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go s.keepHouse(ctx)
 	return s, nil
 }
 
-func (in *installation) rules() authority { return authority{store: in.store} }
+// rules are the owner's for who calls this server.
+func (s *served) rules() authority {
+	return authority{store: s.store, run: s.run.trusted || s.run.bypass, remote: s.remote}
+}
 
 // end waits for the calls that run and closes everything but the installation.
 func (s *served) end(ctx context.Context) error {
@@ -140,8 +172,15 @@ func (s *served) tidy(ctx context.Context) error {
 			Audit:       time.Duration(l.AuditRetentionDays) * 24 * time.Hour,
 			Idempotency: time.Duration(l.IdempotencyRetentionMs) * time.Millisecond,
 		}),
-		s.host.Active().Tidy(ctx),
+		s.tidyActive(ctx),
 	)
+}
+
+func (s *served) tidyActive(ctx context.Context) error {
+	if active := s.host.Active(); active != nil {
+		return active.Tidy(ctx)
+	}
+	return nil
 }
 
 // open opens a root as a workspace with all its services.
@@ -306,40 +345,3 @@ func closing(tree *workspace.Tree, err error) error {
 	return err
 }
 
-// listed are the operations of the catalogue that exist.
-func (s *served) listed() []contract.Op {
-	ops := s.host.Active().Ops
-	return ops[:len(ops)-1] // dodo_discover is the last, and a tool of the small surfaces only
-}
-
-// authority is the owner's rules as they are now.
-type authority struct {
-	store *state.Store
-}
-
-// Principal knows the owner's own client.
-func (a authority) Principal(_ context.Context, caller string) (contract.Principal, error) {
-	if caller != contract.LocalGrant {
-		return contract.Principal{}, fault.New(contract.AuthRequired, "nobody is known by that name")
-	}
-	return contract.LocalOwner(), nil
-}
-
-// standing is how far callers are trusted on a workspace.
-func (a authority) standing(ctx context.Context, workspace string) (contract.Trust, contract.AccessMode, error) {
-	now, err := a.store.Authority(ctx, workspace, "")
-	return policy.Trust(now.Trust, now.AccessMode, false), now.AccessMode, err
-}
-
-// Standing is what the owner granted.
-func (a authority) Standing(ctx context.Context, p contract.Principal, workspace string) (gate.Standing, error) {
-	now, err := a.store.Authority(ctx, workspace, p.ClientID)
-	if err != nil {
-		return gate.Standing{}, err
-	}
-	return gate.Standing{
-		Scopes:  policy.Scopes(p, now.AccessMode, now.ClientScopes),
-		Trust:   policy.Trust(now.Trust, now.AccessMode, false),
-		Version: now.PolicyVersion,
-	}, nil
-}

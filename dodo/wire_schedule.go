@@ -29,8 +29,9 @@ func (in *installation) schedules(tree *workspace.Tree, id string) *schedule.Ser
 	return schedule.New(schedule.Config{
 		Tree: tree, State: in.store, Workspace: id,
 		Policy:  func(ctx context.Context) (string, error) { return in.rulesDigest(ctx, id) },
+		Grants:  grants{in.store},
 		Limits:  in.limits(),
-		Unboxed: sandbox.Mode(in.config.CommandSandbox) == sandbox.Off,
+		Unboxed: sandbox.Mode(in.saved.CommandSandbox) == sandbox.Off,
 	})
 }
 
@@ -48,7 +49,7 @@ func (in *installation) rulesDigest(ctx context.Context, workspace string) (stri
 		return "", err
 	}
 	digest, err1 := rulesOf(c, now.PolicyVersion)
-	own, err2 := rulesOf(in.config, now.PolicyVersion)
+	own, err2 := rulesOf(in.saved, now.PolicyVersion)
 	if err1 == nil && err2 == nil && digest != own {
 		return "", fault.New(contract.Conflict, "the owner's settings were changed: the server must be restarted to take them").
 			WithHint("the owner ends it with `dodo stop`, and resumes what was paused with `dodo schedule resume`")
