@@ -1,0 +1,3 @@
+// Package oauth is the authorization server that is built into dodo, and the verifier of
+// the tokens that it gave.
+package oauth
