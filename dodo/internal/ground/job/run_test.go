@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -577,6 +578,42 @@ func TestPrincipals(t *testing.T) {
 		t.Errorf("%s, %v", status, err)
 	}
 	w.ended(id)
+}
+
+// TestListPages: a cursor goes on with the older jobs, whatever is started meanwhile, and is
+// worth nothing to another client.
+func TestListPages(t *testing.T) {
+	w := newWorld(t)
+	var started []string
+	run := func() { started = append(started, w.sh("true").str("jobId")) }
+	for range 5 {
+		run()
+	}
+	_, _, err := w.callAs(another, "run_command", obj{"command": "true"})
+	must(t, err)
+	var seen []string
+	cursor := ""
+	for i, more := range []bool{true, true, false} {
+		d, r, err := w.callAs(client, "list_jobs", obj{"limit": 2, "cursor": cursor})
+		must(t, err)
+		for _, j := range d["jobs"].([]any) {
+			seen = append(seen, data(j.(map[string]any)).str("jobId"))
+		}
+		if cursor = r.NextCursor; r.Truncated != more || (cursor != "") != more {
+			t.Errorf("page %d: truncated %v, cursor %q", i, r.Truncated, cursor)
+		}
+		if more {
+			_, _, err = w.callAs(another, "list_jobs", obj{"cursor": cursor})
+			refused(t, err, contract.NotFound)
+		}
+		run()
+	}
+	slices.Reverse(seen)
+	if !slices.Equal(seen, started[:5]) {
+		t.Errorf("listed %v of %v", seen, started)
+	}
+	_, err = w.try("list_jobs", obj{"cursor": "c20"})
+	refused(t, err, contract.NotFound)
 }
 
 // TestShutdown: no more jobs are started, those that run end, and who waits is answered.
