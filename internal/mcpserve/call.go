@@ -21,6 +21,8 @@ const codeCancelled fault.Code = "cancelled"
 func (s *Server) handler(o op.Op) mcp.ToolHandler {
 	name := o.Spec().Name
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, release := caused(ctx)
+		defer release()
 		select {
 		case s.slots <- struct{}{}:
 			defer func() { <-s.slots }()

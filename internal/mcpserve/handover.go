@@ -41,7 +41,7 @@ func (s *Server) Resume(ctx context.Context, state []byte, in io.Reader, out io.
 	}
 	c := newConn(in, out, connOptions{max: s.opts.MaxFrame, drain: s.opts.Drain, stale: s.opts.Stale, unread: from.Unread})
 	defer c.Close()
-	session, err := s.sdk.Connect(ctx, c, &mcp.ServerSessionOptions{State: &from.Session})
+	session, err := s.sdk.Connect(context.WithValue(ctx, connKey{}, c), c, &mcp.ServerSessionOptions{State: &from.Session})
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}

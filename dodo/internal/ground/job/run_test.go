@@ -16,6 +16,7 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/internal/fault"
+	"localmcp/internal/op"
 )
 
 func TestRunCommand(t *testing.T) {
@@ -181,6 +182,48 @@ func TestEarlyReturn(t *testing.T) {
 	if d := w.ended(d.str("jobId")); d.str("stdout") != "begun\nended\n" {
 		t.Errorf("%v", d)
 	}
+}
+
+// TestTakenBack: who cancels the call that started a command, and does not know its id yet,
+// ends it; who has the id does not, whatever becomes of the call that only waits.
+func TestTakenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	back := func(name string, args obj) {
+		t.Helper()
+		must(t, os.Remove(filepath.Join(w.root, "up")))
+		ctx, cancel := context.WithCancelCause(context.Background())
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.do(ctx, client, name, args)
+			done <- err
+		}()
+		if name != "job_wait" {
+			w.soon("its start", func() bool { _, err := os.Stat(filepath.Join(w.root, "up")); return err == nil })
+		}
+		cancel(op.Withdrawn)
+		must(t, <-done)
+	}
+	last := func(n int) (all []data) {
+		for _, j := range w.call("list_jobs", obj{"limit": n})["jobs"].([]any) {
+			all = append(all, w.call("job_status", obj{"jobId": j.(map[string]any)["jobId"]}))
+		}
+		return all
+	}
+	w.write("up", "", 0o644)
+	back("run_command", obj{"command": "touch up; sleep 600"})
+	back("run_commands", obj{"commands": []obj{{"command": "sleep 600"}, {"command": "sleep 0.2; touch up; sleep 600"}}})
+	for _, j := range last(3) {
+		if j.str("status") != "canceled" || !strings.Contains(fmt.Sprint(j["notes"]), "cancelled") {
+			t.Errorf("%v", j)
+		}
+	}
+	id := w.background("sleep 600")
+	back("job_wait", obj{"jobId": id})
+	if j := last(1)[0]; j.str("jobId") != id || j.str("status") != "running" {
+		t.Errorf("%v", j)
+	}
+	w.call("job_cancel", obj{"jobId": id})
 }
 
 // TestProgress: who waits hears of it, also for those of a batch that take longest.

@@ -1,0 +1,31 @@
+package mcpserve
+
+import (
+	"context"
+
+	"localmcp/internal/op"
+)
+
+// connKey is under which a call's context has the connection it came by.
+type connKey struct{}
+
+// caused is the context of a call that ends with the cause operations know: [op.Withdrawn]
+// when the client cancelled the request. One that came by another transport than ours keeps
+// its own: there the end of a stream looks the same.
+func caused(ctx context.Context) (called context.Context, release func()) {
+	if ctx.Value(connKey{}) == nil {
+		return ctx, func() {}
+	}
+	called, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if cause == context.Canceled { // the SDK names a cause for every other end
+			cause = op.Withdrawn
+		}
+		cancel(cause)
+	})
+	return called, func() {
+		unhook()
+		cancel(nil)
+	}
+}
