@@ -10,22 +10,31 @@ import (
 type connKey struct{}
 
 // caused is the context of a call that ends with the cause operations know: [op.Withdrawn]
-// when the client cancelled the request. One that came by another transport than ours keeps
-// its own: there the end of a stream looks the same.
+// when the client cancelled the request, [op.Ending] when the session is about to end. One that
+// came by another transport than ours keeps its own: there the end of a stream looks the same.
 func caused(ctx context.Context) (called context.Context, release func()) {
-	if ctx.Value(connKey{}) == nil {
+	c, ours := ctx.Value(connKey{}).(*conn)
+	if !ours {
 		return ctx, func() {}
 	}
 	called, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	unhook := context.AfterFunc(ctx, func() {
-		cause := context.Cause(ctx)
-		if cause == context.Canceled { // the SDK names a cause for every other end
-			cause = op.Withdrawn
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-ctx.Done():
+			cause := context.Cause(ctx)
+			if cause == context.Canceled { // the SDK names a cause for every other end
+				cause = op.Withdrawn
+			}
+			cancel(cause)
+		case <-c.ending:
+			cancel(op.Ending)
+		case <-called.Done():
 		}
-		cancel(cause)
-	})
+	}()
 	return called, func() {
-		unhook()
 		cancel(nil)
+		<-watched
 	}
 }

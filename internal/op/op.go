@@ -57,6 +57,10 @@ func (c Call) Report(done, total float64, message string) {
 // gone, or the program be ending.
 var Withdrawn = errors.New("the caller took the call back")
 
+// Ending is the cause of the end of a call's context when the program ends: what the call
+// answers soon still reaches its caller.
+var Ending = errors.New("the program is ending")
+
 // Runner runs calls. A gate, a [Set] and a recovering wrapper are Runners.
 type Runner interface {
 	Run(context.Context, Call) (any, error)

@@ -22,6 +22,7 @@ func (s *Service) wait(ctx context.Context, c contract.Call, id string, most tim
 	defer report.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	gone := ctx.Done()
 	for {
 		var done chan struct{}
 		looks := look.C
@@ -38,8 +39,12 @@ func (s *Service) wait(ctx context.Context, c contract.Call, id string, most tim
 		case <-looks:
 		case <-limit.C:
 			return s.find(context.WithoutCancel(ctx), id) // it wrote meanwhile
-		case <-ctx.Done():
-			return s.find(context.WithoutCancel(ctx), id)
+		case <-gone:
+			if j == nil || !errors.Is(context.Cause(ctx), op.Ending) {
+				return s.find(context.WithoutCancel(ctx), id)
+			}
+			gone = nil // Stop ends it, and who waits still hears of that
+			limit.Reset(stopWait)
 		case <-report.C:
 			waited := time.Since(begun)
 			c.Report(waited.Seconds(), most.Seconds(), fmt.Sprintf("running for %d s; %d bytes of output", int(s.Now().Sub(r.Created).Seconds()), r.OutBytes+r.ErrBytes))
