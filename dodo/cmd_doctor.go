@@ -14,6 +14,7 @@ import (
 
 	"localmcp/dodo/internal/config"
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/door/oauth"
 	"localmcp/dodo/internal/door/owner"
 	"localmcp/dodo/internal/ground/change"
 	"localmcp/dodo/internal/ground/sandbox"
@@ -100,8 +101,41 @@ func (p *program) examine(ctx context.Context) *doctorOut {
 		p.examineCommands(ctx, dir, c, o)
 		p.examineState(ctx, dir, o)
 		p.examineServers(ctx, dir, o)
+		p.examineLogins(ctx, dir, c, o)
 	}
 	return o
+}
+
+// examineLogins looks at what clients need to log in over HTTP.
+func (p *program) examineLogins(ctx context.Context, dir string, c config.Config, o *doctorOut) {
+	switch issuer, err := c.Issuer(c.Port); {
+	case err != nil:
+		o.fail("clients", err)
+	case c.PublicURL == "":
+		o.add("clients", "ok", "of this machine alone, at %s/mcp", issuer)
+	default:
+		o.add("clients", "ok", "reach %s/mcp, if what stands there leads to port %d of this machine", issuer, c.Port)
+	}
+	if err := oauth.CheckKeys(dir); err != nil {
+		o.fail("keys", err)
+	}
+	store, err := state.Open(ctx, dir, state.Options{Existing: true})
+	if err != nil {
+		return // the state was looked at
+	}
+	defer store.Close()
+	list, err := store.Grants(ctx)
+	if err != nil {
+		o.fail("logins", err)
+		return
+	}
+	live := 0
+	for _, g := range list {
+		if shownLogin(g, nil).Live {
+			live++
+		}
+	}
+	o.add("logins", "ok", "%d; clients may register themselves: %s", live, c.ClientRegistration)
 }
 
 // examineCommands builds the walls around a command that does nothing.

@@ -20,20 +20,6 @@ import (
 	"localmcp/internal/cli"
 )
 
-// launches starts what is due as jobs, as a server that ticks does.
-type launches struct{ jobs *job.Service }
-
-var _ schedule.Launcher = launches{}
-
-func (l launches) Launch(ctx context.Context, x schedule.Launch) (string, error) {
-	return l.jobs.Launch(ctx, job.Launch{
-		Principal: x.Grant, Command: x.Command, Cwd: x.Cwd, Timeout: x.Timeout, Sandbox: x.Sandbox, Network: x.Network, Check: x.Check,
-	})
-}
-
-func (l launches) Running(id string) bool { return l.jobs.Running(id) }
-func (l launches) Cancel(id string) error { return l.jobs.End(id) }
-
 // TestScheduledCommand goes the whole way: what is proposed runs when the owner has approved
 // it and its minute comes, as a job in the walls, once and without a network; what was not
 // approved, or was revoked with the CLI, does not.

@@ -15,6 +15,7 @@ import (
 	"localmcp/dodo/internal/ground/change"
 	"localmcp/dodo/internal/ground/job"
 	"localmcp/dodo/internal/ground/policy"
+	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/search"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
@@ -31,7 +32,7 @@ import (
 type installation struct {
 	dir    string
 	home   string
-	path   string // where programs are looked for
+	path   string        // where programs are looked for
 	config config.Config // with what holds for this run alone
 	saved  config.Config // as the owner saved it
 	run    runMode
@@ -99,8 +100,8 @@ func (in *installation) limits() contract.Limits { return in.config.Limits }
 // opening says what to serve.
 type opening struct {
 	root    string // empty: none is chosen
-	unsafe  bool // the owner said so on the command line; never for another root
-	remote  bool // for clients that the owner let in, over HTTP; else for one on this machine
+	unsafe  bool   // the owner said so on the command line; never for another root
+	remote  bool   // for clients that the owner let in, over HTTP; else for one on this machine
 	surface surface.Kind
 	log     *slog.Logger
 }
@@ -216,7 +217,8 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 	if err != nil {
 		return nil, closing(tree, errors.Join(err, changes.Close()))
 	}
-	repository := s.git(tree, id)
+	repository, clock := s.git(tree, id), s.schedules(tree, id)
+	clock.Log = s.log
 	services := services{
 		files:  workspace.NewService(tree, s.config.Limits, s),
 		search: finder,
@@ -237,11 +239,12 @@ func (s *served) open(ctx context.Context, root, project string, unsafe bool) (*
 		}),
 		jobs:     jobs,
 		git:      repository,
-		schedule: s.schedules(tree, id),
+		schedule: clock,
 		web:      s.walls.web,
 	}
 	return &host.Runtime{
 		ID: id, Epoch: epoch, Project: project, Tree: tree, Ops: services.operations(), Jobs: jobs,
+		Clock: func(ctx context.Context) error { return clock.Run(ctx, launches{jobs}) },
 		Tidy:  func(ctx context.Context) error { return errors.Join(changes.Prune(ctx), jobs.Tidy(ctx)) },
 		Close: func() error { return errors.Join(jobs.Close(), changes.Close(), tree.Close()) },
 	}, nil
@@ -344,4 +347,3 @@ func closing(tree *workspace.Tree, err error) error {
 	_ = tree.Close()
 	return err
 }
-

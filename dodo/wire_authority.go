@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/door/oauth"
@@ -34,10 +36,21 @@ func (a authority) Principal(ctx context.Context, caller string) (contract.Princ
 	if !ok {
 		return contract.Principal{}, nobody()
 	}
-	if err := oauth.Standing(ctx, a.store, &c); err != nil {
-		return contract.Principal{}, err
+	if !time.Now().Before(c.Expires) { // it may have waited
+		return contract.Principal{}, fault.New(contract.AuthRequired, "the token has ended").WithHint("connect again")
 	}
-	return contract.Principal{GrantID: c.Grant, ClientID: c.Client, Scopes: c.Scopes}, nil
+	scopes, err := granted(ctx, a.store, c.Grant, c.Client)
+	return contract.Principal{GrantID: c.Grant, ClientID: c.Client, Scopes: c.Scopes.And(scopes)}, err
+}
+
+// granted is what a grant that lives gives to the client it was made for; AUTH_REQUIRED when
+// it does not live, or is another client's.
+func granted(ctx context.Context, store *state.Store, grant, client string) (contract.Scopes, error) {
+	g, err := store.Grant(ctx, grant)
+	if err == nil && g.Client != client {
+		err = nobody()
+	}
+	return g.Scopes, err
 }
 
 func nobody() error { return fault.New(contract.AuthRequired, "nobody is known by that name") }
@@ -90,13 +103,13 @@ type grants struct{ store *state.Store }
 var _ schedule.Grants = grants{}
 
 func (g grants) MayRun(ctx context.Context, grant, client, workspace string) (bool, error) {
-	c := oauth.Caller{Grant: grant, Client: client, Scopes: contract.NewScopes(contract.AllScopes...)}
-	if err := oauth.Standing(ctx, g.store, &c); err != nil {
-		if fault.From(err).Code == contract.AuthRequired {
-			return false, nil
-		}
+	scopes, err := granted(ctx, g.store, grant, client)
+	if errors.Is(err, contract.AuthRequired) {
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
-	now, err := authority{store: g.store}.Standing(ctx, contract.Principal{GrantID: grant, ClientID: client, Scopes: c.Scopes}, workspace)
+	now, err := authority{store: g.store}.Standing(ctx, contract.Principal{GrantID: grant, ClientID: client, Scopes: scopes}, workspace)
 	return now.Scopes.Has(contract.ScopeExec), err
 }

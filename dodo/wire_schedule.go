@@ -7,6 +7,7 @@ import (
 
 	"localmcp/dodo/internal/config"
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/job"
 	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/dodo/internal/ground/workspace"
@@ -65,3 +66,17 @@ func rulesOf(c config.Config, version int) (string, error) {
 		"egressAllow": c.EgressAllow, "egressDeny": c.EgressDeny,
 	})
 }
+
+// launches starts what is due as jobs.
+type launches struct{ jobs *job.Service }
+
+var _ schedule.Launcher = launches{}
+
+func (l launches) Launch(ctx context.Context, x schedule.Launch) (string, error) {
+	return l.jobs.Launch(ctx, job.Launch{
+		Principal: x.Grant, Command: x.Command, Cwd: x.Cwd, Timeout: x.Timeout, Sandbox: x.Sandbox, Network: x.Network, Check: x.Check,
+	})
+}
+
+func (l launches) Running(id string) bool { return l.jobs.Running(id) }
+func (l launches) Cancel(id string) error { return l.jobs.End(id) }

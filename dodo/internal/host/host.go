@@ -27,6 +27,7 @@ type Runtime struct {
 	Close     func() error
 	Tidy      func(context.Context) error // removes what the workspace keeps no longer
 	Jobs      Jobs                        // what was started here; nil when nothing can be
+	Clock     func(context.Context) error // starts what is scheduled, until ctx is done
 
 	turns  gate.Turns
 	byName map[string]contract.Op

@@ -34,7 +34,7 @@ var owner = contract.LocalOwner()
 
 // List gives the newest jobs of the workspace, whoever started them.
 func (s *Service) List(ctx context.Context, most int) ([]Job, error) {
-	list, err := s.list(ctx, owner, most)
+	list, err := s.list(ctx, owner, "", most)
 	if err != nil {
 		return nil, err
 	}
