@@ -116,7 +116,7 @@ func (p *program) start(ctx context.Context, f startFlags, portGiven bool) error
 	if !f.quiet {
 		p.streams.Notef("%s", h.banner())
 	}
-	return h.run(ctx)
+	return h.serveUntil(ctx)
 }
 
 func (f startFlags) level() slog.Level {

@@ -79,7 +79,7 @@ func (p *program) stdio(ctx context.Context, f stdioFlags) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	door, err := s.ownerDoor(ctx, "stdio", stop)
+	door, err := s.ownerDoor(ctx, "stdio", stop, nil)
 	if err != nil {
 		err = errors.Join(err, s.end(ctx))
 		in.close(log)

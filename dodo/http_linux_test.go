@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -262,4 +263,22 @@ func (s *site) call(token, tool, args string) envelope {
 	}
 	s.rpc(token, "tools/call", `"name":"`+tool+`","arguments":`+args).result(s.m.t, &r)
 	return r.Content
+}
+
+// lockedBuffer is written by one goroutine and read by others.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

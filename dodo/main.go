@@ -77,7 +77,11 @@ func (p *program) root() *cobra.Command {
 			"journaled and can be taken back; what clients may do is up to you.",
 	}
 	root.PersistentFlags().BoolVar(&p.streams.Verbose, "verbose", false, "show the causes of failures")
+	start := p.startCommand() // what `dodo` without a command is
+	root.RunE = start.RunE
+	root.Flags().AddFlagSet(start.Flags())
 	root.AddCommand(
+		start,
 		p.stdioCommand(),
 		p.statusCommand(),
 		p.stopCommand(),
@@ -87,6 +91,7 @@ func (p *program) root() *cobra.Command {
 		p.trustCommand(),
 		p.accessModeCommand(),
 		p.accessCommand(),
+		p.authCommand(),
 		p.auditCommand(),
 		p.limitsCommand(),
 		p.configCommand(),

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"time"
 
@@ -16,16 +17,22 @@ import (
 )
 
 // ownerDoor opens the owner's sockets of a server. stop ends the server.
-func (s *served) ownerDoor(ctx context.Context, transport string, stop context.CancelFunc) (*owner.Server, error) {
+func (s *served) ownerDoor(ctx context.Context, transport string, stop context.CancelFunc, more map[string]owner.Command) (*owner.Server, error) {
 	begun := time.Now().UTC().Truncate(time.Second)
+	commands := s.ownerCommands()
+	maps.Copy(commands, more)
+	workspace := ""
+	if active := s.host.Active(); active != nil {
+		workspace = active.ID
+	}
 	return owner.Listen(ctx, owner.Options{
-		Dir: s.dir, Workspace: s.host.Active().ID, Stop: stop, Log: s.log, Commands: s.ownerCommands(),
+		Dir: s.dir, Workspace: workspace, Stop: stop, Log: s.log, Commands: commands,
 		Status: func() owner.Status {
-			active := s.host.Active()
-			return owner.Status{
-				PID: os.Getpid(), Version: version, Transport: transport, Surface: string(s.surface),
-				Root: active.Tree.Root(), WorkspaceID: active.ID, Epoch: active.Epoch, Started: begun,
+			st := owner.Status{PID: os.Getpid(), Version: version, Transport: transport, Surface: string(s.surface), Started: begun}
+			if active := s.host.Active(); active != nil {
+				st.Root, st.WorkspaceID, st.Epoch = active.Tree.Root(), active.ID, active.Epoch
 			}
+			return st
 		},
 	})
 }
@@ -73,12 +80,8 @@ func (s *served) ownerCommands() map[string]owner.Command {
 
 func ownerQuestions(store *state.Store) map[string]owner.Command {
 	decide := func(approve bool) owner.Command {
-		return func(ctx context.Context, raw json.RawMessage) (any, error) {
-			var args approvalArgs
-			if err := jsonv2.Unmarshal(raw, &args, jsonv2.RejectUnknownMembers(true)); err != nil {
-				return nil, fault.Wrap(contract.InvalidInput, err, "the id of an approval is needed")
-			}
-			a, err := store.Asked(ctx, args.ID)
+		return withID(func(ctx context.Context, id string) (any, error) {
+			a, err := store.Asked(ctx, id)
 			if err != nil {
 				return nil, err
 			}
@@ -86,7 +89,7 @@ func ownerQuestions(store *state.Store) map[string]owner.Command {
 				return nil, err
 			}
 			return shownApproval(a), nil
-		}
+		})
 	}
 	return map[string]owner.Command{
 		cmdApprove: decide(true),
@@ -102,6 +105,17 @@ func ownerQuestions(store *state.Store) map[string]owner.Command {
 			}
 			return out, nil
 		},
+	}
+}
+
+// withID is a command whose argument is an id.
+func withID(f func(ctx context.Context, id string) (any, error)) owner.Command {
+	return func(ctx context.Context, raw json.RawMessage) (any, error) {
+		var args approvalArgs
+		if err := jsonv2.Unmarshal(raw, &args, jsonv2.RejectUnknownMembers(true)); err != nil {
+			return nil, fault.Wrap(contract.InvalidInput, err, "an id is needed, and nothing else")
+		}
+		return f(ctx, args.ID)
 	}
 }
 

@@ -29,7 +29,7 @@ func (s *Server) handler(o op.Op) mcp.ToolHandler {
 		case <-ctx.Done():
 			return s.failure(name, whyOver(ctx, ctx.Err())), nil
 		}
-		call := op.Call{Op: name, Caller: s.opts.Caller, Args: req.Params.Arguments}
+		call := op.Call{Op: name, Caller: s.caller(req), Args: req.Params.Arguments}
 		if p := newProgress(ctx, req); p != nil {
 			call.Progress = p.report
 			defer p.stop()
@@ -48,6 +48,17 @@ func (s *Server) handler(o op.Op) mcp.ToolHandler {
 		}
 		return res, nil
 	}
+}
+
+// caller is who makes this very request: a session may be used with one token after another.
+func (s *Server) caller(req *mcp.CallToolRequest) string {
+	if req.Extra != nil && req.Extra.Header != nil {
+		if v := req.Extra.Header[callerKey]; len(v) == 1 {
+			return v[0]
+		}
+		return "" // it came over HTTP, and nobody said by whom
+	}
+	return s.opts.Caller
 }
 
 // whyOver gives a call that did nothing but end with its context a failure of its own.
