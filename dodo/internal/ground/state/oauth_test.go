@@ -173,7 +173,7 @@ func TestGrantCounts(t *testing.T) {
 			breaks(t, s, c, g)
 			_, err = s.Grant(t.Context(), g.ID)
 			refused(t, err, contract.AuthRequired)
-			_, err = s.UseCode(t.Context(), state.CodeUse{Hash: sum("code"), Client: g.Client, Challenge: "challenge"})
+			_, err = s.UseCode(t.Context(), state.CodeUse{Resource: resource, Hash: sum("code"), Client: g.Client, Challenge: "challenge"})
 			refused(t, err, contract.AuthRequired)
 		})
 	}
@@ -193,11 +193,12 @@ func TestGrantCounts(t *testing.T) {
 // TestCodeIsUsedOnce: the first use is the only one, also a bad one, and a second one ends
 // the grant.
 func TestCodeIsUsedOnce(t *testing.T) {
-	good := state.CodeUse{Hash: sum("code"), Client: "dodo-client-1", Redirect: "https://a.example/cb", Challenge: "challenge", Refresh: sum("refresh")}
+	good := state.CodeUse{Resource: resource, Hash: sum("code"), Client: "dodo-client-1", Redirect: "https://a.example/cb", Challenge: "challenge", Refresh: sum("refresh")}
 	for name, change := range map[string]func(*state.CodeUse, *clock){
 		"another client":   func(u *state.CodeUse, _ *clock) { u.Client = "dodo-client-2" },
 		"another redirect": func(u *state.CodeUse, _ *clock) { u.Redirect += "/" },
 		"another verifier": func(u *state.CodeUse, _ *clock) { u.Challenge = "other" },
+		"another server":   func(u *state.CodeUse, _ *clock) { u.Resource = "https://other.example/mcp" },
 		"no verifier":      func(u *state.CodeUse, _ *clock) { u.Challenge = "" },
 		"too late":         func(_ *state.CodeUse, c *clock) { c.advance(time.Minute) },
 	} {
@@ -216,7 +217,7 @@ func TestCodeIsUsedOnce(t *testing.T) {
 		})
 	}
 	s, _, _, g := world(t)
-	_, err := s.UseCode(t.Context(), state.CodeUse{Hash: sum("guess"), Client: g.Client})
+	_, err := s.UseCode(t.Context(), state.CodeUse{Resource: resource, Hash: sum("guess"), Client: g.Client})
 	refused(t, err, contract.AuthRequired)
 	r, err := s.UseCode(t.Context(), good)
 	must(t, err)
@@ -225,7 +226,7 @@ func TestCodeIsUsedOnce(t *testing.T) {
 	}
 	_, err = s.UseCode(t.Context(), good)
 	refused(t, err, contract.AuthRequired)
-	_, err = s.UseRefresh(t.Context(), state.RefreshUse{Hash: sum("refresh"), Client: g.Client, Next: sum("r2")})
+	_, err = s.UseRefresh(t.Context(), state.RefreshUse{Resource: resource, Hash: sum("refresh"), Client: g.Client, Next: sum("r2")})
 	refused(t, err, contract.AuthRequired)
 	grants, err := s.Grants(t.Context())
 	must(t, err)
@@ -242,7 +243,7 @@ func TestCodeRace(t *testing.T) {
 	got := 0
 	for range 8 {
 		wg.Go(func() {
-			if _, err := s.UseCode(context.Background(), state.CodeUse{Hash: sum("code"), Client: g.Client, Challenge: "challenge"}); err == nil {
+			if _, err := s.UseCode(context.Background(), state.CodeUse{Resource: resource, Hash: sum("code"), Client: g.Client, Challenge: "challenge"}); err == nil {
 				mu.Lock()
 				got++
 				mu.Unlock()
@@ -276,11 +277,11 @@ func TestRefresh(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c, _, g := world(t)
-			_, err := s.UseCode(t.Context(), state.CodeUse{Hash: sum("code"), Client: g.Client, Challenge: "challenge", Refresh: sum("r0")})
+			_, err := s.UseCode(t.Context(), state.CodeUse{Resource: resource, Hash: sum("code"), Client: g.Client, Challenge: "challenge", Refresh: sum("r0")})
 			must(t, err)
 			for i, x := range steps {
 				c.advance(x.after)
-				r, err := s.UseRefresh(t.Context(), state.RefreshUse{Hash: sum(x.use), Client: g.Client, Next: sum(x.next)})
+				r, err := s.UseRefresh(t.Context(), state.RefreshUse{Resource: resource, Hash: sum(x.use), Client: g.Client, Next: sum(x.next)})
 				if x.bad {
 					refused(t, err, contract.AuthRequired)
 				} else if err != nil || r.Grant.ID != g.ID || r.Scope != "openid dodo:read dodo:write" {
@@ -295,22 +296,24 @@ func TestRefresh(t *testing.T) {
 func TestRefreshRefusals(t *testing.T) {
 	s, _, _, g := world(t)
 	ctx := t.Context()
-	_, err := s.UseCode(ctx, state.CodeUse{Hash: sum("code"), Client: g.Client, Challenge: "challenge", Refresh: sum("r0")})
+	_, err := s.UseCode(ctx, state.CodeUse{Resource: resource, Hash: sum("code"), Client: g.Client, Challenge: "challenge", Refresh: sum("r0")})
 	must(t, err)
-	_, err = s.UseRefresh(ctx, state.RefreshUse{Hash: sum("r0"), Client: "dodo-client-2", Next: sum("x")})
+	_, err = s.UseRefresh(ctx, state.RefreshUse{Resource: resource, Hash: sum("r0"), Client: "dodo-client-2", Next: sum("x")})
 	refused(t, err, contract.AuthRequired)
-	_, err = s.UseRefresh(ctx, state.RefreshUse{Hash: sum("r0"), Client: g.Client, Next: sum("x"), Scope: []string{"dodo:read", "dodo:exec"}})
+	_, err = s.UseRefresh(ctx, state.RefreshUse{Resource: "https://other.example/mcp", Hash: sum("r0"), Client: g.Client, Next: sum("x")})
+	refused(t, err, contract.AuthRequired)
+	_, err = s.UseRefresh(ctx, state.RefreshUse{Resource: resource, Hash: sum("r0"), Client: g.Client, Next: sum("x"), Scope: []string{"dodo:read", "dodo:exec"}})
 	refused(t, err, contract.Forbidden)
 	must(t, s.RevokeRefresh(ctx, sum("r0"), "dodo-client-2"))
-	r, err := s.UseRefresh(ctx, state.RefreshUse{Hash: sum("r0"), Client: g.Client, Next: sum("r1"), Scope: []string{"dodo:read"}})
+	r, err := s.UseRefresh(ctx, state.RefreshUse{Resource: resource, Hash: sum("r0"), Client: g.Client, Next: sum("r1"), Scope: []string{"dodo:read"}})
 	if err != nil || r.Scope != "openid dodo:read dodo:write" {
 		t.Fatalf("%+v %v", r, err)
 	}
 	for i := range 15 {
-		_, err := s.UseRefresh(ctx, state.RefreshUse{Hash: sum("r0"), Client: g.Client, Next: fmt.Sprint(i)})
+		_, err := s.UseRefresh(ctx, state.RefreshUse{Resource: resource, Hash: sum("r0"), Client: g.Client, Next: fmt.Sprint(i)})
 		must(t, err)
 	}
-	_, err = s.UseRefresh(ctx, state.RefreshUse{Hash: sum("r0"), Client: g.Client, Next: "one more"})
+	_, err = s.UseRefresh(ctx, state.RefreshUse{Resource: resource, Hash: sum("r0"), Client: g.Client, Next: "one more"})
 	refused(t, err, contract.ResourceLimit)
 	must(t, s.RevokeRefresh(ctx, sum("r1"), g.Client))
 	must(t, s.RevokeRefresh(ctx, sum("r1"), g.Client))
@@ -378,7 +381,7 @@ func TestDeleteOAuthClientFails(t *testing.T) {
 func TestPruneLogins(t *testing.T) {
 	s, c, o, g := world(t)
 	ctx, keep := t.Context(), state.Retention{Audit: time.Hour, Idempotency: time.Hour}
-	_, err := s.UseCode(ctx, state.CodeUse{Hash: sum("code"), Client: g.Client, Challenge: "challenge", Refresh: sum("r0")})
+	_, err := s.UseCode(ctx, state.CodeUse{Resource: resource, Hash: sum("code"), Client: g.Client, Challenge: "challenge", Refresh: sum("r0")})
 	must(t, err)
 	gone := loggedIn(t, s, o, "code2", c.now().Add(time.Minute))
 	_, err = s.RevokeGrant(ctx, gone.ID)

@@ -27,6 +27,7 @@ const (
 type CodeUse struct {
 	Hash      string // SHA-256 of the code
 	Client    string // who shows it
+	Resource  string // what its tokens would be for
 	Redirect  string // where the client says that it was sent; empty when it says nothing
 	Challenge string // S256 of what it showed
 	Refresh   string // SHA-256 of the refresh token it will get; empty for none
@@ -74,6 +75,9 @@ func (s *Store) UseCode(ctx context.Context, u CodeUse) (r Redeemed, err error) 
 		case g.Client != u.Client:
 			refusal = notGood("the code is that of another client")
 			return nil
+		case g.Resource != u.Resource:
+			refusal = otherResource()
+			return nil
 		case u.Redirect != "" && u.Redirect != redirect:
 			refusal = notGood("redirect_uri is not the one that the code was sent to")
 			return nil
@@ -97,6 +101,8 @@ func notGood(format string, args ...any) error {
 	return fault.New(contract.AuthRequired, format, args...).WithHint("log in again in the client")
 }
 
+func otherResource() error { return notGood("the login is for another address of this server") }
+
 // misused ends a grant whose code or token somebody else has, too.
 func (s *Store) misused(ctx context.Context, c *sqlitedb.Conn, grant, act, reason string) error {
 	if err := s.endGrant(ctx, c, grant, reason); err != nil {
@@ -113,10 +119,11 @@ func putRefresh(ctx context.Context, c *sqlitedb.Conn, hash string, g Grant, fam
 
 // A RefreshUse is a client that shows a refresh token.
 type RefreshUse struct {
-	Hash   string   // SHA-256 of the token
-	Client string   // who shows it
-	Next   string   // SHA-256 of the token it will get for it
-	Scope  []string // what it wants of what was granted; none: all of it
+	Hash     string   // SHA-256 of the token
+	Client   string   // who shows it
+	Resource string   // what its tokens would be for
+	Next     string   // SHA-256 of the token it will get for it
+	Scope    []string // what it wants of what was granted; none: all of it
 }
 
 // UseRefresh takes a refresh token for what it is worth, and keeps the one that takes its
@@ -143,6 +150,9 @@ func (s *Store) UseRefresh(ctx context.Context, u RefreshUse) (r Redeemed, err e
 		}
 		if r.Grant.Client != u.Client {
 			return notGood("the refresh token is that of another client")
+		}
+		if r.Grant.Resource != u.Resource {
+			return otherResource()
 		}
 		var first, copies int64
 		if _, err := c.Row(ctx, `SELECT
