@@ -266,3 +266,73 @@ CREATE TABLE schedule_runs (
 CREATE INDEX schedule_runs_open ON schedule_runs (schedule) WHERE status IN ('claimed', 'launched');
 
 CREATE INDEX schedule_runs_taken ON schedule_runs (taken);
+
+CREATE TABLE clients (
+  id          TEXT PRIMARY KEY,
+  kind        TEXT NOT NULL CHECK (kind IN ('static', 'dynamic', 'metadata')),
+  name        TEXT NOT NULL, -- for people; anybody may have any name
+  redirects   TEXT NOT NULL, -- JSON list; what cannot be read is no redirect
+  method      TEXT NOT NULL CHECK (method IN ('none', 'client_secret_basic', 'client_secret_post')),
+  secret      TEXT NOT NULL CHECK ((secret = '') = (method = 'none')), -- SHA-256, hex digits
+  refresh     INTEGER NOT NULL,
+  application TEXT NOT NULL CHECK (application IN ('native', 'web')),
+  created     INTEGER NOT NULL,
+  approved    INTEGER,
+  CHECK (kind <> 'metadata' OR method = 'none')
+) WITHOUT ROWID;
+
+CREATE INDEX clients_waiting ON clients (created) WHERE kind = 'dynamic' AND approved IS NULL;
+
+CREATE TABLE grants (
+  id       TEXT PRIMARY KEY,
+  client   TEXT NOT NULL,
+  scopes   TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  created  INTEGER NOT NULL,
+  expires  INTEGER NOT NULL,
+  revoked  INTEGER,
+  reason   TEXT NOT NULL CHECK ((reason = '') = (revoked IS NULL))
+) WITHOUT ROWID;
+
+CREATE INDEX grants_client ON grants (client);
+
+CREATE INDEX grants_expires ON grants (expires);
+
+CREATE TRIGGER grants_fixed BEFORE UPDATE OF id, client, scopes, resource, created, expires ON grants
+BEGIN SELECT RAISE(ABORT, 'what was granted never changes'); END;
+
+CREATE TRIGGER grants_over BEFORE UPDATE OF revoked ON grants WHEN OLD.revoked IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a revoked grant stays revoked'); END;
+
+CREATE TABLE codes (
+  hash      TEXT PRIMARY KEY,
+  "grant"   TEXT NOT NULL REFERENCES grants (id) ON DELETE CASCADE,
+  redirect  TEXT NOT NULL,
+  challenge TEXT NOT NULL, -- S256
+  scope     TEXT NOT NULL, -- all that was granted, with openid and offline_access
+  nonce     TEXT NOT NULL,
+  created   INTEGER NOT NULL,
+  expires   INTEGER NOT NULL,
+  used      INTEGER
+) WITHOUT ROWID;
+
+CREATE INDEX codes_grant ON codes ("grant");
+
+CREATE INDEX codes_expires ON codes (expires);
+
+CREATE TABLE refresh_tokens (
+  hash       TEXT PRIMARY KEY,
+  "grant"    TEXT NOT NULL REFERENCES grants (id) ON DELETE CASCADE,
+  family     TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  scope      TEXT NOT NULL,
+  created    INTEGER NOT NULL,
+  expires    INTEGER NOT NULL,
+  used       INTEGER
+) WITHOUT ROWID;
+
+CREATE INDEX refresh_tokens_family ON refresh_tokens (family, generation);
+
+CREATE INDEX refresh_tokens_grant ON refresh_tokens ("grant");
+
+CREATE INDEX refresh_tokens_expires ON refresh_tokens (expires);

@@ -21,6 +21,7 @@ const (
 	PrefixJob       = "job"
 	PrefixBoot      = "boot"
 	PrefixSchedule  = "sched"
+	PrefixGrant     = "grant"
 )
 
 // NewID returns a new id: the prefix, "_" and n random characters of 5 bits each; 0 means

@@ -9,7 +9,7 @@ import (
 
 // Retention is how long rows are kept.
 type Retention struct {
-	Audit       time.Duration // audit rows, approvals that were answered or ended, schedules that ended, and their runs
+	Audit       time.Duration // audit rows, approvals that were answered or ended, schedules that ended, and their runs, logins that ended
 	Idempotency time.Duration
 }
 
@@ -33,6 +33,8 @@ func (s *Store) Prune(ctx context.Context, r Retention) error {
 		},
 		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) { return pruneSchedules(ctx, c, audit) },
 		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) { return pruneRuns(ctx, c, audit) },
+		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) { return pruneClients(ctx, c, now) },
+		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) { return pruneLogins(ctx, c, now, audit) },
 		func(ctx context.Context, c *sqlitedb.Conn) (int64, error) {
 			return exec(ctx, c, `DELETE FROM idempotency WHERE (key, principal, workspace, tool) IN
 				(SELECT key, principal, workspace, tool FROM idempotency WHERE created < ? LIMIT ?)`, keys, pruneSlice)

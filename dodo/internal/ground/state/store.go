@@ -27,9 +27,12 @@ var jobs string
 //go:embed 0003_schedules.sql
 var schedules string
 
+//go:embed 0004_oauth.sql
+var oauth string
+
 // Migrations are the steps of the schema, for the tests of packages that own tables and for
 // the generated documents. The one at index i brings version i to i+1.
-var Migrations = []string{first, jobs, schedules}
+var Migrations = []string{first, jobs, schedules, oauth}
 
 // applicationID marks the database: "dodo".
 const applicationID = 0x646f646f
