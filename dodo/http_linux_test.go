@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -188,7 +190,12 @@ func (s *site) loginAs(client, scope string) tokens {
 // code is what the browser brings back after the owner's word.
 func (s *site) code(b *http.Client, page string) string {
 	s.m.t.Helper()
-	r := s.do(b, "POST", page+"/complete", map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Origin": s.base}, "")
+	r := s.do(b, "GET", page, nil, "")
+	form := regexp.MustCompile(`name="form" value="([^"]+)"`).FindSubmatch(r.body)
+	if form == nil {
+		s.m.t.Fatalf("nothing to send: %d %s", r.status, r.body)
+	}
+	r = s.do(b, "POST", page+"/complete", map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Origin": s.base}, "form="+url.QueryEscape(string(form[1])))
 	to, err := url.Parse(r.header.Get("Location"))
 	if err != nil || r.status/100 != 3 || !strings.HasPrefix(to.String(), callback) || to.Query().Get("state") != "st" || to.Query().Get("iss") != s.base {
 		s.m.t.Fatalf("completion: %d %s %s", r.status, to, r.body)
@@ -281,4 +288,134 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// TestLogin goes the way of a client: it finds out how to log in, registers, waits for the
+// owner, calls, refreshes, outlives a restart, and is ended by the owner.
+func TestLogin(t *testing.T) {
+	m := newMachine(t)
+	dir := m.workspace()
+	s := m.start("--root", dir)
+	for _, method := range []string{"GET", "HEAD", "POST", "DELETE"} {
+		r := s.do(http.DefaultClient, method, "/mcp", nil, "")
+		if want := `Bearer resource_metadata="` + s.base + `/.well-known/oauth-protected-resource/mcp"`; r.status != 401 || !strings.HasPrefix(r.header.Get("WWW-Authenticate"), want) {
+			t.Errorf("%s: %d %q", method, r.status, r.header.Get("WWW-Authenticate"))
+		}
+	}
+	tok := s.login("dodo:read dodo:write offline_access")
+	var list struct {
+		Tools []struct{ Name string }
+	}
+	s.rpc(tok.Access, "tools/list", "").result(t, &list)
+	if len(list.Tools) < 5 || len(list.Tools) > 19 {
+		t.Errorf("%d tools", len(list.Tools))
+	}
+	over := s.call(tok.Access, "project_overview", `{}`)
+	if !over.OK || over.Data["root"] != dir || over.WorkspaceEpoch == "" {
+		t.Fatalf("%+v", over)
+	}
+	in := func(e envelope, op, args string) string {
+		return fmt.Sprintf(`{"workspaceId":%q,"workspaceEpoch":%q,"operation":%q,"args":%s}`, e.WorkspaceID, e.WorkspaceEpoch, op, args)
+	}
+	if e := s.call(tok.Access, "dodo_write", in(over, "write_file", `{"path":"new.txt","content":"by a client","expectedHash":null}`)); !e.OK {
+		t.Errorf("%+v", e.Error)
+	}
+	if m.read("work/new.txt") != "by a client" {
+		t.Error("nothing was written")
+	}
+	if e := s.call(tok.Access, "dodo_exec", in(over, "run_command", `{"command":"true"}`)); e.OK || e.Error.Code != "FORBIDDEN" || e.Error.Detail["requiredScope"] != "dodo:exec" {
+		t.Errorf("%+v", e.Error)
+	}
+	// A restart, on the same port: the token is good, and the epoch is another.
+	port := s.base[strings.LastIndex(s.base, ":")+1:]
+	m.ok(nil, "stop")
+	<-s.gone
+	if st := s.cmd.ProcessState.ExitCode(); st != 0 {
+		t.Errorf("it ended with %d: %s", st, s.err)
+	}
+	s = m.start("--port", port) // the root is remembered
+	again := s.call(tok.Access, "project_overview", `{}`)
+	if !again.OK || again.WorkspaceID != over.WorkspaceID || again.WorkspaceEpoch == over.WorkspaceEpoch {
+		t.Errorf("%+v %+v", again, again.Error)
+	}
+	if e := s.call(tok.Access, "dodo_read", in(over, "list_files", `{}`)); e.OK || e.Error.Code != "STALE_WORKSPACE" {
+		t.Errorf("%+v", e.Error)
+	}
+	r := s.refresh(tok)
+	next := tokens{Client: tok.Client}
+	if r.status != 200 || json.Unmarshal(r.body, &next) != nil || next.Refresh == tok.Refresh {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	var logins loginsOut
+	m.ok(&logins, "auth", "list", "--json")
+	if len(logins.Grants) != 1 || logins.Grants[0].Name != "Tester" || !logins.Grants[0].Live {
+		t.Fatalf("%+v", logins)
+	}
+	m.ok(nil, "auth", "revoke", logins.Grants[0].ID)
+	for _, x := range []string{tok.Access, next.Access} {
+		if r := s.rpc(x, "tools/list", ""); r.status != 401 || !strings.Contains(r.header.Get("WWW-Authenticate"), `error="invalid_token"`) {
+			t.Errorf("%d %q", r.status, r.header.Get("WWW-Authenticate"))
+		}
+	}
+	if r := s.refresh(next); r.status != 400 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+// TestLauncher: without a workspace clients log in and see the tools, and can do nothing.
+func TestLauncher(t *testing.T) {
+	m := newMachine(t)
+	s := m.start()
+	r := s.do(http.DefaultClient, "GET", "/healthz", nil, "")
+	if r.status != 200 || !strings.Contains(string(r.body), `"workspaceSelected":false`) || strings.Contains(string(r.body), "/tmp") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	tok := s.login("dodo:read")
+	for _, tool := range []string{"project_overview", "dodo_discover"} {
+		if e := s.call(tok.Access, tool, `{}`); e.OK || e.Error.Code != "WORKSPACE_ACCESS_REQUIRED" || e.WorkspaceID != "" {
+			t.Errorf("%s: %+v", tool, e)
+		}
+	}
+	dir := m.workspace()
+	m.ok(nil, "project", "add", dir)
+	e := s.call(tok.Access, "project_overview", `{}`)
+	if !e.OK || e.Data["selectProjectRequired"] != true || e.WorkspaceID != "" {
+		t.Fatalf("%+v %+v", e, e.Error)
+	}
+	id := e.Data["projects"].([]any)[0].(map[string]any)["projectId"].(string)
+	if e := s.call(tok.Access, "project_overview", `{"targetProjectId":"`+id+`"}`); !e.OK || e.Data["root"] != dir {
+		t.Errorf("%+v", e.Error)
+	}
+	m.ok(nil, "access-mode", "managed")
+	if e := s.call(tok.Access, "project_overview", `{}`); e.OK || e.Error.Code != "WORKSPACE_ACCESS_REQUIRED" {
+		t.Errorf("%+v", e)
+	}
+	m.ok(nil, "access", "set", tok.Client, "--scopes", "read", "--root", dir)
+	if e := s.call(tok.Access, "project_overview", `{}`); !e.OK {
+		t.Errorf("%+v", e.Error)
+	}
+}
+
+// TestLocked: with a public address that cannot be used nobody comes in.
+func TestLocked(t *testing.T) {
+	m := newMachine(t)
+	m.ok(nil, "config", "set", "port", "21730")
+	path := filepath.Join(m.Env()["DODO_CONFIG_DIR"], "config.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(data, []byte(`"port"`), []byte(`"publicUrl": "http://dodo.example.com", "port"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := m.start()
+	r := s.do(http.DefaultClient, "POST", "/mcp", nil, "{}")
+	if r.status != 401 || !strings.Contains(string(r.body), "setup_required") || r.header.Get("WWW-Authenticate") != `Bearer error="invalid_token"` {
+		t.Errorf("%d %q %s", r.status, r.header.Get("WWW-Authenticate"), r.body)
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/auth": 404, "/.well-known/oauth-protected-resource": 404, "/": 404} {
+		if r := s.do(http.DefaultClient, "GET", path, nil, ""); r.status != want {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
 }

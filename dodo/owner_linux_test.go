@@ -239,7 +239,7 @@ func TestApprovals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.end(context.Background())
-	door, err := s.ownerDoor(t.Context(), "stdio", func() {})
+	door, err := s.ownerDoor(t.Context(), "stdio", func() {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
