@@ -24,6 +24,8 @@ type awake struct {
 // wake returns a response that stays awake until stop is called.
 func wake(w http.ResponseWriter, pause time.Duration) *awake {
 	a := &awake{w: w, pause: pause, own: http.Header{}}
+	a.mu.Lock() // it may beat at once
+	defer a.mu.Unlock()
 	a.timer = time.AfterFunc(pause, a.beat)
 	return a
 }
