@@ -244,15 +244,13 @@ func changeKeys(ctx context.Context, dir *safefile.Root, now time.Time, rotate b
 		return state.Fault(err)
 	}
 	defer held.Unlock()
-	stored, _, err := loadKeys(dir)
-	switch {
+	stored := storedKeys{Version: 1}
+	switch _, _, err := readKeys(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		stored = storedKeys{Version: 1}
 	case err != nil || !rotate:
 		return err
-	}
-	if rotate && len(stored.Keys) > 0 {
-		if _, _, err := readKeys(dir); err != nil {
+	default:
+		if stored, _, err = loadKeys(dir); err != nil {
 			return err
 		}
 	}
