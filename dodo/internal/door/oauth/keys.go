@@ -71,6 +71,7 @@ type keySet struct {
 	current *signingKey
 	all     map[string]*signingKey
 	public  []jose.JSONWebKey // in the order of the file
+	seen    seenTokens
 }
 
 // keyring reads the keys when the file has changed.

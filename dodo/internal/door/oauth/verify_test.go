@@ -250,13 +250,45 @@ func FuzzCaller(f *testing.F) {
 	})
 }
 
+// BenchmarkVerify: a token that comes again, as with every call, and one that comes first.
 func BenchmarkVerify(b *testing.B) {
 	w := newWorld(b)
 	token := w.login(w.registered())["access_token"].(string)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := w.Verify(b.Context(), token); err != nil {
-			b.Fatal(err)
-		}
+	for name, first := range map[string]bool{"again": false, "first": true} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if first {
+					w.set(b).seen.tokens = nil
+				}
+				if _, err := w.Verify(b.Context(), token); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestSeenTokens: what is remembered is bounded, and goes with the keys.
+func TestSeenTokens(t *testing.T) {
+	w := newWorld(t)
+	w.clock.ms.Store(time.Now().UnixMilli())
+	token := w.login(w.registered())["access_token"]
+	was := w.set(t)
+	for i := range mostSeen + 10 {
+		was.seen.put(sha256.Sum256([]byte{byte(i), byte(i >> 8)}), readToken{})
+	}
+	if len(was.seen.tokens) > mostSeen || !w.holds(token) || !w.holds(token) {
+		t.Errorf("%d are remembered", len(was.seen.tokens))
+	}
+	must(t, RotateKey(t.Context(), w.cfg.Dir))
+	if now := w.set(t); now == was || now.seen.tokens != nil || !w.holds(token) {
+		t.Error("what was remembered outlives the keys")
+	}
+	keys := w.stored(t)
+	keys.Keys = keys.Keys[:1]
+	w.write(t, keys)
+	if w.holds(token) {
+		t.Error("a token outlives the key that signed it")
 	}
 }
