@@ -71,6 +71,7 @@ type keySet struct {
 	current *signingKey
 	all     map[string]*signingKey
 	public  []jose.JSONWebKey // in the order of the file
+	seen    seenTokens
 }
 
 // keyring reads the keys when the file has changed.
@@ -244,15 +245,13 @@ func changeKeys(ctx context.Context, dir *safefile.Root, now time.Time, rotate b
 		return state.Fault(err)
 	}
 	defer held.Unlock()
-	stored, _, err := loadKeys(dir)
-	switch {
+	stored := storedKeys{Version: 1}
+	switch _, _, err := readKeys(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		stored = storedKeys{Version: 1}
 	case err != nil || !rotate:
 		return err
-	}
-	if rotate && len(stored.Keys) > 0 {
-		if _, _, err := readKeys(dir); err != nil {
+	default:
+		if stored, _, err = loadKeys(dir); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,9 @@ package oauth
 
 import (
 	"context"
+	"crypto/sha256"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -51,29 +53,82 @@ func (s *Server) Verify(ctx context.Context, bearer string) (Caller, error) {
 }
 
 // claims reads a token that this installation signed as an access token, also one that has
-// expired.
-func (s *Server) claims(set *keySet, token string, now time.Time) (c accessClaims, err error) {
-	if len(token) > tokenBytes || strings.Count(token, ".") != 2 {
-		return c, notValid("it is no token of this server")
+// expired. What it says of a token is kept: looking at a signature takes longer than all else.
+func (s *Server) claims(set *keySet, token string, now time.Time) (accessClaims, error) {
+	if len(token) > tokenBytes {
+		return accessClaims{}, notOurs()
+	}
+	sum := sha256.Sum256([]byte(token))
+	x, known := set.seen.get(sum)
+	if !known {
+		var err error
+		if x, err = s.read(set, token); err != nil {
+			return accessClaims{}, err
+		}
+		set.seen.put(sum, x)
+	}
+	if x.key.over(now) {
+		return accessClaims{}, notValid("it was signed with a key that is not in use")
+	}
+	return x.claims, nil
+}
+
+func notOurs() error { return notValid("it is no token of this server") }
+
+// read looks at a token's form, header and signature, and at the claims that never change.
+func (s *Server) read(set *keySet, token string) (x readToken, err error) {
+	if strings.Count(token, ".") != 2 {
+		return x, notOurs()
 	}
 	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil || len(signed.Signatures) != 1 {
-		return c, notValid("it is no token of this server")
+		return x, notOurs()
 	}
 	head := signed.Signatures[0].Protected
 	if typ, _ := head.ExtraHeaders[jose.HeaderType].(string); typ != string(typeAccess) || len(head.ExtraHeaders) != 1 || head.JSONWebKey != nil {
-		return c, notValid("it is no access token")
+		return x, notValid("it is no access token")
 	}
-	key := set.all[head.KeyID]
-	if key == nil || key.over(now) {
-		return c, notValid("it was signed with a key that is not in use")
+	if x.key = set.all[head.KeyID]; x.key == nil {
+		return x, notValid("it was signed with a key that is not in use")
 	}
-	raw, err := signed.Verify(key.public)
+	raw, err := signed.Verify(x.key.public)
 	if err != nil {
-		return c, notValid("its signature is wrong")
+		return x, notValid("its signature is wrong")
 	}
-	if jsonv2.Unmarshal(raw, &c) != nil || c.Issuer != s.cfg.Issuer || c.Subject != subject || c.Auth != authVersion || c.Workspace != binding {
-		return c, notValid("it is no token of this server")
+	if c := &x.claims; jsonv2.Unmarshal(raw, c) != nil || c.Issuer != s.cfg.Issuer || c.Subject != subject || c.Auth != authVersion || c.Workspace != binding {
+		return x, notOurs()
 	}
-	return c, nil
+	return x, nil
+}
+
+// A readToken is what a token says, and by which key.
+type readToken struct {
+	claims accessClaims
+	key    *signingKey
+}
+
+// mostSeen bounds the tokens that are remembered: each live client has one.
+const mostSeen = 1024
+
+// seenTokens remembers what tokens say whose signature was found good, by the hash of the
+// whole token. It belongs to one state of the keys and goes with it.
+type seenTokens struct {
+	mu     sync.Mutex // guards the rest
+	tokens map[[sha256.Size]byte]readToken
+}
+
+func (s *seenTokens) get(sum [sha256.Size]byte) (readToken, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, ok := s.tokens[sum]
+	return x, ok
+}
+
+func (s *seenTokens) put(sum [sha256.Size]byte, x readToken) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.tokens) >= mostSeen || s.tokens == nil {
+		s.tokens = map[[sha256.Size]byte]readToken{}
+	}
+	s.tokens[sum] = x
 }
