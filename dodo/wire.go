@@ -73,7 +73,7 @@ func (p *program) installFor(ctx context.Context, m runMode) (*installation, err
 	if err != nil {
 		return nil, err
 	}
-	store, err := state.Open(ctx, dir, state.Options{})
+	store, err := state.Open(ctx, dir, state.Options{Now: clockOf(dir)})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,15 @@ func (in *installation) serve(ctx context.Context, o opening) (*served, error) {
 
 // rules are the owner's for who calls this server.
 func (s *served) rules() authority {
-	return authority{store: s.store, run: s.run.trusted || s.run.bypass, remote: s.remote}
+	return authority{store: s.store, run: s.run.trusted || s.run.bypass, remote: s.remote, now: s.now()}
+}
+
+// now is the clock.
+func (in *installation) now() func() time.Time {
+	if c := clockOf(in.dir); c != nil {
+		return c
+	}
+	return time.Now
 }
 
 // end waits for the calls that run and closes everything but the installation.

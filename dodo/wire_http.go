@@ -81,7 +81,7 @@ func (h *remoteServer) build(ctx context.Context) error {
 	default:
 		if h.auth, err = oauth.New(ctx, oauth.Config{
 			Store: h.store, Dir: h.dir, Issuer: issuer, Resource: issuer + "/mcp", Registration: c.ClientRegistration == config.On,
-			Fetch: h.fetcher(), AccessMode: h.accessMode, Log: h.log,
+			Fetch: h.fetcher(), AccessMode: h.accessMode, Log: h.log, Now: h.now(),
 		}); err != nil {
 			return err
 		}
