@@ -33,10 +33,16 @@ type site struct {
 // start starts the program as `dodo start` does, on a free port unless args name one.
 func (m *machine) start(args ...string) *site {
 	m.t.Helper()
+	return m.startWith(built.Path(m.t), args...)
+}
+
+// startWith is start of another build of the program.
+func (m *machine) startWith(program string, args ...string) *site {
+	m.t.Helper()
 	if !strings.Contains(strings.Join(args, " "), "--port") {
 		args = append([]string{"--port", "0"}, args...)
 	}
-	s := &site{m: m, cmd: exec.Command(built.Path(m.t), append([]string{"start"}, args...)...), err: &lockedBuffer{}, gone: make(chan struct{})}
+	s := &site{m: m, cmd: exec.Command(program, append([]string{"start"}, args...)...), err: &lockedBuffer{}, gone: make(chan struct{})}
 	s.cmd.Env, s.cmd.Dir = m.Environ(), "/"
 	pipe, err := s.cmd.StderrPipe()
 	if err != nil {
