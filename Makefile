@@ -11,7 +11,7 @@ BENCH    ?=
 
 export FUZZTIME ?= 4s
 
-.PHONY: help build install demo test check fuzz golden bench-mooncite bench-dodo clean
+.PHONY: help build install demo test check fuzz golden clients bench-mooncite bench-dodo clean
 
 help:
 	@echo 'make demo            build; recall and verify with mooncite, edit and take back with dodo'
@@ -21,6 +21,7 @@ help:
 	@echo 'make install         the programs, into $$HOME/.local/bin (PREFIX, BINDIR, DESTDIR)'
 	@echo 'make fuzz            every fuzz target for FUZZTIME (4s)'
 	@echo 'make golden          write golden files and generated documents anew'
+	@echo 'make clients         install the real clients from npm, and let each log in to dodo and call it'
 	@echo 'make bench-mooncite  measure mooncite; options in BENCH, such as BENCH="-mb 10"'
 	@echo 'make bench-dodo      measure dodo: its start, the gate, an edit, search beside ripgrep'
 	@echo 'make clean           remove bin/ and .cache/'
@@ -55,6 +56,9 @@ golden:
 
 bench-mooncite: build
 	go run ./mooncite/tools/mooncite-bench -bin bin/mooncite $(BENCH)
+
+clients:
+	@LOCALMCP_TEST_NPM=1 DODO_TEST_CLIENTS=all go test -count=1 ./dodo -run TestRemoteClients
 
 bench-dodo: build
 	go run ./dodo/tools/dodo-bench -bin bin/dodo $(BENCH)
