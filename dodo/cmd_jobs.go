@@ -115,7 +115,7 @@ func (p *program) jobsCommand() *cobra.Command {
 				return fault.New(cli.Usage, "--limit must be 1 to %d", mostJobs)
 			}
 			out := jobsOut{Jobs: []jobOut{}}
-			err := p.withJobs(c.Context(), root, func(s *job.Service) error {
+			err := p.withJobs(c.Context(), root, func(_ *installation, s *job.Service) error {
 				list, err := s.List(c.Context(), limit)
 				for _, j := range list {
 					out.Jobs = append(out.Jobs, shownJob(j))
@@ -136,7 +136,7 @@ func (p *program) jobsCommand() *cobra.Command {
 }
 
 // withJobs opens the jobs of a workspace for the owner, without a server.
-func (p *program) withJobs(ctx context.Context, root string, f func(*job.Service) error) error {
+func (p *program) withJobs(ctx context.Context, root string, f func(*installation, *job.Service) error) error {
 	in, err := p.existing(ctx)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (p *program) withJobs(ctx context.Context, root string, f func(*job.Service
 	if err != nil {
 		return err
 	}
-	return in.jobsOf(ctx, w, f)
+	return in.jobsOf(ctx, w, func(s *job.Service) error { return f(in, s) })
 }
 
 // jobsOf opens the jobs of a workspace to look at them; none can be started.
@@ -175,13 +175,35 @@ func (p *program) jobsOutputCommand() *cobra.Command {
 			if stderr {
 				of = job.Stderr
 			}
-			return p.withJobs(c.Context(), root, func(s *job.Service) error { return p.printOutput(c.Context(), s, args[0], of, raw) })
+			return p.withJobs(c.Context(), root, func(in *installation, s *job.Service) error {
+				err := p.printOutput(c.Context(), s, args[0], of, raw)
+				if errors.Is(err, contract.JobNotFound) {
+					err = in.notThere(c.Context(), s, args[0])
+				}
+				return err
+			})
 		},
 	}
 	c.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are")
 	c.Flags().BoolVar(&stderr, "stderr", false, "print standard error instead")
 	c.Flags().StringVar(&root, "root", "", "the workspace's directory (the current one)")
 	return c
+}
+
+// notThere is the fault of a job that the workspace does not have.
+func (in *installation) notThere(ctx context.Context, s *job.Service, id string) error {
+	at, err := s.Workspace(ctx, id)
+	if errors.Is(err, contract.JobNotFound) {
+		return fault.New(contract.JobNotFound, "no workspace has a job of that id").WithHint("`dodo jobs --root DIRECTORY` lists those of a workspace; they are forgotten after some days")
+	}
+	if err != nil {
+		return err
+	}
+	w, err := in.store.Workspace(ctx, at)
+	if err != nil {
+		return err
+	}
+	return fault.New(contract.JobNotFound, "the job belongs to another workspace").WithHint("add %s", quoted([]string{"--root", w.Root}))
 }
 
 // outputPiece is how much of a stream is read at once.
@@ -238,6 +260,9 @@ func cancelJob(ctx context.Context, live []owner.Live, id string) (out canceledO
 		switch e := l.Call(ctx, cmdCancelJob, jobArgs{ID: id}, &out); {
 		case e == nil:
 			return out, nil
+		case errors.Is(e, contract.Conflict):
+			err = fault.Wrap(contract.Conflict, e, "the server that runs the job does not answer").
+				WithHint("try again, or end that process by its id: the job ends with it; `dodo status` shows the servers")
 		case !errors.Is(e, contract.JobNotFound) && !errors.Is(e, owner.ErrEnded):
 			err = e
 		}

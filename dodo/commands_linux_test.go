@@ -312,6 +312,13 @@ func TestJobsOutliveTheServer(t *testing.T) {
 	if r := m.dodo("jobs", "output", ended, "--root", dir); r.stdout != "kept\n" {
 		t.Errorf("%+v", r)
 	}
+	other := m.dir("other")
+	if r := m.dodo("jobs", "output", ended, "--root", other); r.status != 1 || !strings.Contains(r.stderr, "another workspace") || !strings.Contains(r.stderr, "--root "+dir) {
+		t.Errorf("%+v", r)
+	}
+	if r := m.dodo("jobs", "output", "job_none", "--root", other); r.status != 1 || !strings.Contains(r.stderr, "no workspace has") || !strings.Contains(r.stderr, "dodo jobs --root") {
+		t.Errorf("%+v", r)
+	}
 }
 
 // still waits until nothing writes a file any more that a command writes once a second.
