@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
@@ -67,16 +68,32 @@ func (o jobOut) Text() string {
 		how += " " + strconv.Itoa(*o.ExitCode)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %-22s %-8s %-12s %s", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"), how, orDash(o.Isolation), line(o.Principal), line(o.Program))
-	for _, a := range o.Args {
-		b.WriteString(" " + line(a))
+	fmt.Fprintf(&b, "%s  %s  %-22s %-8s %-12s %s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"), how, orDash(o.Isolation), line(o.Principal), o.command())
+	for _, n := range o.Notes {
+		b.WriteString(block(n))
+	}
+	return b.String()
+}
+
+// commandMost is how many characters of a command a line of the list has.
+const commandMost = 160
+
+// command is the beginning of what ran, on one line.
+func (o jobOut) command() string {
+	all := strings.Join(append([]string{o.Program}, o.Args...), " ")
+	var b strings.Builder
+	room := commandMost
+	for all != "" {
+		_, n := utf8.DecodeRuneInString(all)
+		shown := line(all[:n])
+		if room -= utf8.RuneCountInString(shown); room < 0 {
+			return b.String() + " ..."
+		}
+		b.WriteString(shown)
+		all = all[n:]
 	}
 	if o.ArgsCut {
 		b.WriteString(" ...")
-	}
-	b.WriteString("\n")
-	for _, n := range o.Notes {
-		b.WriteString(block(n))
 	}
 	return b.String()
 }
@@ -108,7 +125,8 @@ func (p *program) jobsCommand() *cobra.Command {
 		Use:   "jobs",
 		Short: "Show the commands that clients ran in a workspace",
 		Long: "Jobs shows the commands of a workspace, the newest first: those that run, and those that ended and are\n" +
-			"still kept. `dodo jobs output ID` prints what one wrote; `dodo jobs cancel ID` ends one.",
+			"still kept. Of a long command a line has the beginning; --json has up to 4 KiB of it. `dodo jobs output ID`\n" +
+			"prints what one wrote; `dodo jobs cancel ID` ends one.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 1 || limit > mostJobs {
