@@ -137,7 +137,7 @@ func (j *live) spawn(ctx context.Context, o *order) (err error) {
 			if err != nil {
 				return scriptFault(err)
 			}
-			spec.Args, spec.Scripts = []string{shell, file}, []string{file}
+			spec.Args, spec.Script = []string{shell, file}, file
 		}
 	}
 	most := int64(s.Limits.JobLogBytesPerJob)

@@ -484,6 +484,10 @@ func TestScript(t *testing.T) {
 		}
 		w.noScripts()
 	}
+	d := w.sh(pad(20<<10) + "echo $0; no-such-program")
+	if got := d.str("stdout") + d.str("stderr"); strings.Contains(got, w.dir) || !strings.HasPrefix(got, sandbox.ScriptPath+"\n"+sandbox.ScriptPath+":") {
+		t.Errorf("%q", got)
+	}
 	id := w.background(pad(20<<10) + "sleep 60")
 	w.call("job_cancel", obj{"jobId": id})
 	w.ended(id)
