@@ -232,6 +232,7 @@ for a in 127.0.0.1/8123 ` + strings.Replace(address, ":", "/", 1) + `; do
 	timeout 5 bash -c "exec 3<>/dev/tcp/$a; printf 'GET /bash HTTP/1.0\r\n\r\n' >&3; cat <&3"
 	timeout 5 curl -sS -m 4 --noproxy '*' $u/curl
 	timeout 5 curl -sS -m 4 $u/proxied
+	timeout 5 curl -sS -m 4 --noproxy '' $u/asked
 done
 kill $server; cat log; true`
 	for _, network := range []string{"false", "true"} {
@@ -247,6 +248,11 @@ kill $server; cat log; true`
 			case !strings.Contains(got, "own GET /"+tool+" "):
 				t.Errorf("network %s: %s cannot reach what it may: %s", network, tool, got)
 			}
+		}
+		// The owner hears by which setting it would reach it.
+		warned := strings.Join(e.Warnings, " ")
+		if asked := network == "true" && strings.Contains(got, "has curl"); strings.Contains(warned, "`dodo config set egressAllow '*' '") != asked || asked && !strings.Contains(warned, "'"+address+"'") {
+			t.Errorf("network %s: %s", network, warned)
 		}
 		select {
 		case path := <-reached:
@@ -310,6 +316,13 @@ func TestJobsOutliveTheServer(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	if r := m.dodo("jobs", "output", ended, "--root", dir); r.stdout != "kept\n" {
+		t.Errorf("%+v", r)
+	}
+	other := m.dir("other")
+	if r := m.dodo("jobs", "output", ended, "--root", other); r.status != 1 || !strings.Contains(r.stderr, "another workspace") || !strings.Contains(r.stderr, "--root "+dir) {
+		t.Errorf("%+v", r)
+	}
+	if r := m.dodo("jobs", "output", "job_none", "--root", other); r.status != 1 || !strings.Contains(r.stderr, "no workspace has") || !strings.Contains(r.stderr, "dodo jobs --root") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -54,6 +54,19 @@ func (s *Service) Job(ctx context.Context, id string) (Job, error) {
 	return s.job(r), nil
 }
 
+// Workspace is the id of the workspace that a job belongs to, be it another one than this
+// service's. An unknown job gives JOB_NOT_FOUND.
+func (s *Service) Workspace(ctx context.Context, id string) (string, error) {
+	list, err := s.rows(ctx, "id = ?", id)
+	if err == nil && len(list) == 0 {
+		err = notFound(id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return list[0].Workspace, nil
+}
+
 func (s *Service) job(r *record) Job {
 	return Job{
 		ID: r.ID, Principal: r.Principal, Status: r.Status, Kind: r.Kind, Program: r.Program, Args: r.Args, ArgsCut: r.ArgsCut, Cwd: r.Cwd, TaskID: r.Recipe,

@@ -201,7 +201,7 @@ func TestTakenBack(t *testing.T) {
 		if name != "job_wait" {
 			w.soon("its start", func() bool { _, err := os.Stat(filepath.Join(w.root, "up")); return err == nil })
 		}
-		cancel(op.Withdrawn)
+		cancel(op.ErrWithdrawn)
 		must(t, <-done)
 	}
 	last := func(n int) (all []data) {
@@ -483,6 +483,10 @@ func TestScript(t *testing.T) {
 			t.Errorf("%d bytes: %v", n, d)
 		}
 		w.noScripts()
+	}
+	d := w.sh(pad(20<<10) + "echo $0; no-such-program")
+	if got := d.str("stdout") + d.str("stderr"); strings.Contains(got, w.dir) || !strings.HasPrefix(got, sandbox.ScriptPath+"\n"+sandbox.ScriptPath+":") {
+		t.Errorf("%q", got)
 	}
 	id := w.background(pad(20<<10) + "sleep 60")
 	w.call("job_cancel", obj{"jobId": id})
