@@ -8,8 +8,45 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 )
+
+// TestSDKClient: the client of the Go SDK finds its way from a refusal alone: to the
+// documents, to a registration, and to tokens with all scopes.
+func TestSDKClient(t *testing.T) {
+	w := newWorld(t)
+	w.clock.ms.Store(time.Now().UnixMilli())
+	b := w.browser()
+	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			RedirectURIs: []string{callback}, ClientName: "An SDK", TokenEndpointAuthMethod: "none", GrantTypes: []string{typeCode, typeRefresh},
+		}},
+		RequestRefreshToken: true, Client: w.web.Client(),
+		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			page := w.get(b, a.URL).Header.Get("Location")
+			if _, err := w.Approve(ctx, idOf(page)); err != nil {
+				return nil, err
+			}
+			_, q := w.sentTo(w.finish(b, page))
+			return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+		},
+	})
+	must(t, err)
+	r, err := http.NewRequest(http.MethodPost, w.cfg.Resource, nil)
+	must(t, err)
+	refusal := &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": {w.Challenge(nil)}}, Body: http.NoBody, Request: r}
+	must(t, h.Authorize(t.Context(), r, refusal))
+	source, err := h.TokenSource(t.Context())
+	must(t, err)
+	token, err := source.Token()
+	must(t, err)
+	c, err := w.Verify(t.Context(), token.AccessToken)
+	if err != nil || len(c.Scopes) != 3 || !strings.HasPrefix(c.Client, "dcr-") || token.RefreshToken == "" {
+		t.Errorf("%+v %v", c, err)
+	}
+}
 
 // TestRelyingParty: go-oidc, which others wrote, logs in and believes what it gets.
 func TestRelyingParty(t *testing.T) {
