@@ -72,8 +72,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error, denied 
 	}
 }
 
-// logFailure notes what nobody outside is told.
+// logFailure notes what nobody outside is told. Who went away before the answer is no failure.
 func (s *Server) logFailure(r *http.Request, f *fault.Error) {
+	if r.Context().Err() != nil {
+		return
+	}
 	s.log.LogAttrs(r.Context(), slog.LevelError, "an OAuth request failed", slog.String("path", r.URL.Path), slog.String("code", string(f.Code)),
 		slog.String("error", f.Error()), slog.Any("cause", f.Err))
 }

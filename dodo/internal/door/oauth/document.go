@@ -34,9 +34,10 @@ const (
 // documents reads what clients say of themselves at the address that is their id (Client ID
 // Metadata Documents), and keeps it for a while.
 type documents struct {
-	client *http.Client
-	now    func() time.Time
-	slots  chan struct{}
+	client   *http.Client
+	now      func() time.Time
+	patience time.Duration
+	slots    chan struct{}
 
 	mu   sync.Mutex // guards the rest
 	kept map[string]*document
@@ -54,7 +55,7 @@ func newDocuments(client *http.Client, now func() time.Time) *documents {
 	c := *client
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.Jar = nil
-	return &documents{client: &c, now: now, slots: make(chan struct{}, mostFetches), kept: map[string]*document{}}
+	return &documents{client: &c, now: now, patience: documentTime, slots: make(chan struct{}, mostFetches), kept: map[string]*document{}}
 }
 
 // isDocumentID reports whether the id of a client is the address of a document: https with a
@@ -128,7 +129,7 @@ func (d *documents) room() bool {
 // read fetches a document. Who began to wait for it gets the answer although the one who
 // asked first went away.
 func (d *documents) read(ctx context.Context, id string, x *document) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.patience)
 	defer cancel()
 	var age time.Duration
 	select {
