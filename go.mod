@@ -29,8 +29,6 @@ require (
 	modernc.org/sqlite v1.62.0
 )
 
-require github.com/go-jose/go-jose/v4 v4.1.9
-
 require (
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect

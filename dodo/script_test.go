@@ -43,6 +43,7 @@ func TestHelp(t *testing.T) {
 		"", "status", "stop", "pending", "approve", "deny", "trust", "access-mode", "access", "access list", "access set", "access remove", "audit", "audit verify",
 		"limits", "config", "config get", "config set", "config list", "project", "project add", "project list", "project info", "project remove", "changes", "rollback", "recover",
 		"schedule", "schedule list", "schedule show", "schedule add", "schedule approve", "schedule revoke", "schedule pause", "schedule resume", "schedule history", "schedule preview", "connect", "doctor", "version", "stdio",
+		"start", "auth", "auth pending", "auth approve", "auth deny", "auth list", "auth revoke", "auth clients", "auth add-client", "auth remove-client", "auth rotate-key",
 	} {
 		name := "dodo"
 		if words != "" {

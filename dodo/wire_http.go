@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,10 +78,14 @@ func (h *remoteServer) build(ctx context.Context) error {
 		f := fault.From(err)
 		h.locked = f.Msg + ". " + f.Hint
 	default:
-		if h.auth, err = oauth.New(ctx, oauth.Config{
+		o := oauth.Config{
 			Store: h.store, Dir: h.dir, Issuer: issuer, Resource: issuer + "/mcp", Registration: c.ClientRegistration == config.On,
-			Fetch: h.fetcher(), AccessMode: h.accessMode, Log: h.log, Now: h.now(),
-		}); err != nil {
+			AccessMode: h.accessMode, Log: h.log, Now: h.now(),
+		}
+		if c.ClientMetadata == config.On {
+			o.Fetch = h.walls.dialer.Client(fetchTime)
+		}
+		if h.auth, err = oauth.New(ctx, o); err != nil {
 			return err
 		}
 		h.issuer = issuer
@@ -105,17 +108,6 @@ func (h *remoteServer) build(ctx context.Context) error {
 	}
 	h.door = httpd.New(d)
 	return nil
-}
-
-// fetcher reads the descriptions of clients from the network, by the owner's rules; nil where
-// the owner does not let it.
-func (h *remoteServer) fetcher() *http.Client {
-	if h.config.ClientMetadata != config.On {
-		return nil
-	}
-	return &http.Client{Timeout: fetchTime, Transport: &http.Transport{ // Proxy stays nil: the system's is not asked
-		DialContext: h.walls.dialer.DialContext, TLSHandshakeTimeout: fetchTime, MaxIdleConns: 4, IdleConnTimeout: fetchTime, ForceAttemptHTTP2: true,
-	}}
 }
 
 // accessMode is the owner's now.
@@ -208,6 +200,9 @@ func (h *remoteServer) close(ctx context.Context, ticking *sync.WaitGroup) error
 	defer cancel()
 	h.mcp.Close(calls)
 	err = errors.Join(err, h.door.Close(calls), h.owner.Close(), h.end(calls))
+	if h.auth != nil {
+		err = errors.Join(err, h.auth.Close())
+	}
 	h.installation.close(h.log)
 	return err
 }
