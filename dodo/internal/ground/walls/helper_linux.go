@@ -214,6 +214,11 @@ func (h *helper) everyone(s unix.Signal) {
 
 // build makes the walls, and looks whether they stand.
 func (h *helper) build() error {
+	if h.own() && !h.Skips("numbers") {
+		if err := h.number(); err != nil {
+			return step("namespaces", err)
+		}
+	}
 	if h.Loopback && h.own() && !h.Skips("loopback") { // bubblewrap does so itself
 		if err := loopbackUp(); err != nil {
 			return step("network", err)

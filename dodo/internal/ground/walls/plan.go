@@ -13,6 +13,8 @@ type Plan struct {
 	Env     []string
 	Size    *Size // of a terminal to be made
 
+	User, Group int // the numbers of the server, which the command keeps
+
 	Loopback bool // bring it up: the network is a namespace of its own
 	Proxy    bool // make a listener on it
 	NoSetID  bool // the server is root
@@ -39,12 +41,12 @@ type Size struct{ Columns, Rows uint16 }
 // A Mount shows what is at From at To.
 type Mount struct {
 	From, To string
-	Write    bool
-	Device   bool // a device file, to be used as one
-	Optional bool // what is not there, or may not be reached, is left out
+	Write    bool `json:",omitzero"`
+	Device   bool `json:",omitzero"` // a device file, to be used as one
+	Optional bool `json:",omitzero"` // what is not there, or may not be reached, is left out
 	// ID, when set, is what must be at From. It is the workspace, or in it, where others
 	// move things meanwhile: no link is followed on the way to it.
-	ID Identity
+	ID Identity `json:",omitzero"`
 }
 
 // A Link is a symbolic link of the root.

@@ -60,6 +60,9 @@ func (h *helper) verify() error {
 	if h.Alone {
 		return nil
 	}
+	if user, group := unix.Geteuid(), unix.Getegid(); user != h.User || group != h.Group {
+		return step("trial", fmt.Errorf("user %d and group %d: %w", user, group, errMissing))
+	}
 	for _, name := range spaces {
 		id, err := IdentityOf("/proc/self/ns/"+name, true)
 		if err != nil || h.Outside[name] == (Identity{}) {
