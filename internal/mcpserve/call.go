@@ -21,7 +21,7 @@ const codeCancelled fault.Code = "cancelled"
 func (s *Server) handler(o op.Op) mcp.ToolHandler {
 	name := o.Spec().Name
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		ctx, release := caused(ctx)
+		ctx, release := s.caused(ctx, req)
 		defer release()
 		select {
 		case s.slots <- struct{}{}:

@@ -3,6 +3,8 @@ package mcpserve
 import (
 	"context"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"localmcp/internal/op"
 )
 
@@ -10,12 +12,15 @@ import (
 type connKey struct{}
 
 // caused is the context of a call that ends with the cause operations know: [op.ErrWithdrawn]
-// when the client cancelled the request, [op.ErrEnding] when the session is about to end. One that
-// came by another transport than ours keeps its own: there the end of a stream looks the same.
-func caused(ctx context.Context) (called context.Context, release func()) {
-	c, ours := ctx.Value(connKey{}).(*conn)
-	if !ours {
-		return ctx, func() {}
+// when the client cancelled the request, [op.ErrEnding] when the session is about to end. Of the
+// modern era over HTTP, where the end of a stream is the cancellation, nobody can tell a client
+// that took its call back from one that was lost on the way: there it has no cause.
+func (s *Server) caused(ctx context.Context, req *mcp.CallToolRequest) (called context.Context, release func()) {
+	ending, named := (<-chan struct{})(s.over), true
+	if c, ours := ctx.Value(connKey{}).(*conn); ours {
+		ending = c.ending
+	} else {
+		named = !modern(req)
 	}
 	called, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	watched := make(chan struct{})
@@ -24,11 +29,11 @@ func caused(ctx context.Context) (called context.Context, release func()) {
 		select {
 		case <-ctx.Done():
 			cause := context.Cause(ctx)
-			if cause == context.Canceled { // the SDK names a cause for every other end
+			if cause == context.Canceled && named { // the SDK names a cause for every other end
 				cause = op.ErrWithdrawn
 			}
 			cancel(cause)
-		case <-c.ending:
+		case <-ending:
 			cancel(op.ErrEnding)
 		case <-called.Done():
 		}

@@ -304,8 +304,9 @@ func (h *HTTP) end(which func(id string) bool) {
 	all.Wait()
 }
 
-// Close takes no more requests, waits for those that are being answered until ctx is done,
-// and ends every session with its streams.
+// Close takes no more requests, tells calls to end ([op.ErrEnding]) and waits for their answers
+// until ctx is done, and ends every session with its streams. It is the end of the server over
+// HTTP.
 func (h *HTTP) Close(ctx context.Context) {
 	h.mu.Lock()
 	h.closed = true
@@ -313,6 +314,7 @@ func (h *HTTP) Close(ctx context.Context) {
 		end()
 	}
 	h.mu.Unlock()
+	h.s.ended.Do(func() { close(h.s.over) }) // calls are told
 	done := make(chan struct{})
 	go func() { h.pending.Wait(); close(done) }()
 	select {

@@ -57,6 +57,9 @@ type Server struct {
 	keep  *shelf
 	slots chan struct{}
 	tools func() map[string]shown // of the set, by name
+
+	over  chan struct{} // closed when what is served over HTTP ends
+	ended sync.Once
 }
 
 // shown is a tool as clients see it, and its place in the list.
@@ -94,6 +97,7 @@ func New(o Options) *Server {
 		self:  &mcp.Implementation{Name: o.Name, Title: o.Title, Version: o.Version},
 		caps:  &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		slots: make(chan struct{}, o.MaxCalls),
+		over:  make(chan struct{}),
 		tools: sync.OnceValue(func() map[string]shown {
 			all := map[string]shown{}
 			for i, each := range o.Set.Ops() {
