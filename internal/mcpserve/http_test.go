@@ -240,7 +240,7 @@ func TestHTTPDropped(t *testing.T) {
 	}
 }
 
-// TestHTTPClose: listening streams end, running calls answer, and later requests are refused;
+// TestHTTPClose: listening streams end, running calls are told so and answer, and later requests are refused;
 // nothing is left.
 func TestHTTPClose(t *testing.T) {
 	before := runtime.NumGoroutine()
@@ -260,7 +260,7 @@ func TestHTTPClose(t *testing.T) {
 	if b, err := io.ReadAll(listening.Body); err != nil {
 		t.Errorf("%v %s", err, b)
 	}
-	if m := message(t, running); !strings.Contains(m, `"steps"`) {
+	if m := message(t, running); !strings.Contains(m, "the program is ending") {
 		t.Error(m)
 	}
 	refused := w.send(t.Context(), "POST", openSession, "User", "ann")
