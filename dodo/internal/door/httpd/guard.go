@@ -120,6 +120,11 @@ func (s *Server) mcp() http.Handler {
 			fail(w, http.StatusServiceUnavailable, "workspace_switching", "no calls are taken at this moment")
 			return
 		}
+		if !s.flying.begin(who.Owner) {
+			slow(w, time.Second)
+			return
+		}
+		defer s.flying.end(who.Owner)
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
 		s.c.MCP.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), whoKey{}, who)))
 	})

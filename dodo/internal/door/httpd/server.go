@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -66,8 +65,7 @@ type Server struct {
 	routes http.Handler
 
 	principals, addresses, logins buckets
-
-	serving sync.WaitGroup
+	flying                        flying
 }
 
 // New returns a server. Call Serve, and Close.
@@ -113,13 +111,8 @@ func (s *Server) Serve(l net.Listener) error {
 // Close takes no more connections, waits for requests that are being answered until ctx is
 // done, and then ends them.
 func (s *Server) Close(ctx context.Context) error {
-	err := s.http.Shutdown(ctx)
-	return errors.Join(s.http.Close(), ignore(err, context.DeadlineExceeded), nil)
-}
-
-func ignore(err, target error) error {
-	if errors.Is(err, target) || errors.Is(err, context.Canceled) {
-		return nil
+	if err := s.http.Shutdown(ctx); err != nil && ctx.Err() == nil {
+		return errors.Join(err, s.http.Close())
 	}
-	return err
+	return s.http.Close()
 }
