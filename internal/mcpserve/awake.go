@@ -44,9 +44,19 @@ func (a *awake) beat() {
 		h.Set(unbuffered, "no")
 		a.w.WriteHeader(http.StatusOK)
 	}
+	a.hurry()
 	_, _ = a.w.Write([]byte(": waiting\n\n"))
 	_ = http.NewResponseController(a.w).Flush()
 	a.timer.Reset(a.pause)
+}
+
+// writeTime is how long a client may take to read a part of an answer. One that takes longer
+// is gone, or wants to hold us up.
+const writeTime = time.Minute
+
+// hurry gives what is written next its time.
+func (a *awake) hurry() {
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(writeTime)) // tests may have a writer without one
 }
 
 const (
@@ -93,6 +103,7 @@ func (a *awake) Write(b []byte) (int, error) {
 	if !a.ended {
 		a.timer.Reset(a.pause)
 	}
+	a.hurry()
 	return a.w.Write(b)
 }
 
