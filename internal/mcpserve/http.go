@@ -25,6 +25,7 @@ type HTTPOptions struct {
 	Owner func(*http.Request) string
 
 	MaxBody     int64         // bytes of a request; 0 means MaxFrame
+	ReadTime    time.Duration // to read one; 0 means 2 minutes
 	MaxSessions int           // in all; 0 means 1024
 	MaxOwned    int           // sessions of one owner, of which the least lately used makes room; 0 means 32
 	Idle        time.Duration // after which a session ends; 0 means 30 minutes
@@ -75,6 +76,9 @@ func (s *Server) HTTP(o HTTPOptions) *HTTP {
 	}
 	o.MaxSessions = orDefault(o.MaxSessions, 1024)
 	o.MaxOwned = orDefault(o.MaxOwned, 32)
+	if o.ReadTime <= 0 {
+		o.ReadTime = 2 * time.Minute
+	}
 	if o.Idle <= 0 {
 		o.Idle = 30 * time.Minute
 	}
@@ -169,7 +173,11 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (k kind, ok bool) {
 		k.listens = r.Method == http.MethodGet
 		return k, true
 	}
+	// The deadline must not stay: it would end the answer, too.
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(h.o.ReadTime)) // tests may have a connection without one
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
+	_ = conn.SetReadDeadline(time.Time{})
 	if tooBig := new(http.MaxBytesError); errors.As(err, &tooBig) {
 		refuse(w, http.StatusRequestEntityTooLarge, "payload_too_large")
 		return k, false

@@ -25,6 +25,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.c.Log.Error("panic", "path", r.URL.Path, "value", p, "stack", string(debug.Stack()))
 		fail(w, http.StatusInternalServerError, "server_error", "something went wrong inside the program")
 	}()
+	// The one of the request before may be over. A stream moves it on.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(requestTime))
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !s.names.host(r) {
@@ -72,9 +74,7 @@ func (s *Server) login(next http.Handler) http.Handler {
 			slow(w, wait)
 			return
 		}
-		ctl := http.NewResponseController(w)
-		_ = ctl.SetReadDeadline(time.Now().Add(headerTime))
-		_ = ctl.SetWriteDeadline(time.Now().Add(requestTime))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
 		next.ServeHTTP(w, r)
 	})
 }
@@ -125,7 +125,6 @@ func (s *Server) mcp() http.Handler {
 			return
 		}
 		defer s.flying.end(who.Owner)
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
 		s.c.MCP.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), whoKey{}, who)))
 	})
 }

@@ -52,7 +52,7 @@ type Config struct {
 // Bounds of a request.
 const (
 	headerTime  = 30 * time.Second
-	requestTime = 120 * time.Second // for reading it, and for answering what is no stream
+	requestTime = 120 * time.Second // for answering what is no stream
 	idleTime    = 2 * time.Minute   // between requests of a connection
 	maxHeader   = 32 << 10          // bytes
 )
