@@ -173,11 +173,12 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (k kind, ok bool) {
 		k.listens = r.Method == http.MethodGet
 		return k, true
 	}
-	// The deadline must not stay: it would end the answer, too.
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(h.o.ReadTime)) // tests may have a connection without one
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
-	_ = conn.SetReadDeadline(time.Time{})
+	if err == nil { // else nothing more is read
+		_ = conn.SetReadDeadline(time.Time{}) // it would end the answer, too
+	}
 	if tooBig := new(http.MaxBytesError); errors.As(err, &tooBig) {
 		refuse(w, http.StatusRequestEntityTooLarge, "payload_too_large")
 		return k, false
