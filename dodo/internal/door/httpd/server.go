@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -24,8 +23,7 @@ type Authorizer interface {
 	Verify(ctx context.Context, bearer string) (Who, error)
 	// Challenge is the value of WWW-Authenticate for what Verify said; nil: no token came.
 	Challenge(refused error) string
-	// Handler answers the paths of a login. Paths are patterns without a method; Discovery
-	// tells those apart that anybody may read at any time.
+	// Handler answers the paths of a login. Paths are patterns without a method.
 	Handler() http.Handler
 	Paths() []string
 }
@@ -67,7 +65,7 @@ type Server struct {
 
 	principals, addresses, logins buckets
 
-	serving sync.WaitGroup
+	headerTime, requestTime time.Duration
 }
 
 // New returns a server. Call Serve, and Close.
@@ -84,10 +82,11 @@ func New(c Config) *Server {
 	s := &Server{
 		c: c, names: newNames(c.Hosts, c.Origins, c.Issuer, c.Port),
 		principals: buckets{rate: c.Rates.Principal}, addresses: buckets{rate: c.Rates.Address}, logins: buckets{rate: c.Rates.Login},
+		headerTime: headerTime, requestTime: requestTime,
 	}
 	s.routes = s.routing()
 	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ConnContext: withPlace,
 		ErrorLog: log.New(quiet{c.Log}, "", 0),
 	}
 	return s
