@@ -25,7 +25,7 @@ type HTTPOptions struct {
 	Owner func(*http.Request) string
 
 	MaxBody     int64         // bytes of a request; 0 means MaxFrame
-	ReadTime    time.Duration // to read one; 0 means 2 minutes
+	ReadTime    time.Duration // to read one; 0 means as long as who stands in front lets it
 	MaxSessions int           // in all; 0 means 1024
 	MaxOwned    int           // sessions of one owner, of which the least lately used makes room; 0 means 32
 	Idle        time.Duration // after which a session ends; 0 means 30 minutes
@@ -76,9 +76,6 @@ func (s *Server) HTTP(o HTTPOptions) *HTTP {
 	}
 	o.MaxSessions = orDefault(o.MaxSessions, 1024)
 	o.MaxOwned = orDefault(o.MaxOwned, 32)
-	if o.ReadTime <= 0 {
-		o.ReadTime = 2 * time.Minute
-	}
 	if o.Idle <= 0 {
 		o.Idle = 30 * time.Minute
 	}
@@ -174,7 +171,9 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (k kind, ok bool) {
 		return k, true
 	}
 	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(time.Now().Add(h.o.ReadTime)) // tests may have a connection without one
+	if h.o.ReadTime > 0 {
+		_ = conn.SetReadDeadline(time.Now().Add(h.o.ReadTime)) // tests may have a connection without one
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
 	if err == nil { // else nothing more is read
 		_ = conn.SetReadDeadline(time.Time{}) // it would end the answer, too

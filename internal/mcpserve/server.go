@@ -70,6 +70,13 @@ type shown struct {
 
 // New builds a server. It panics on what only a programmer can get wrong.
 func New(o Options) *Server {
+	s := prepare(o)
+	s.build(s.sdkOptions())
+	return s
+}
+
+// prepare fills in what a server is made of.
+func prepare(o Options) *Server {
 	if o.Name == "" || o.Version == "" {
 		panic("mcpserve: a server needs a name and a version")
 	}
@@ -111,16 +118,24 @@ func New(o Options) *Server {
 	if o.Artifacts.Scheme != "" {
 		s.caps.Resources = &mcp.ResourceCapabilities{}
 	}
-	s.sdk = mcp.NewServer(s.self, &mcp.ServerOptions{Instructions: o.Instructions, Capabilities: s.caps})
-	for _, each := range o.Set.Ops() {
+	return s
+}
+
+func (s *Server) sdkOptions() *mcp.ServerOptions {
+	return &mcp.ServerOptions{Instructions: s.opts.Instructions, Capabilities: s.caps}
+}
+
+// build makes the SDK's server, with every operation.
+func (s *Server) build(o *mcp.ServerOptions) {
+	s.sdk = mcp.NewServer(s.self, o)
+	for _, each := range s.opts.Set.Ops() {
 		s.sdk.AddTool(tool(each), s.handler(each))
 	}
-	if o.Artifacts.Scheme != "" {
-		s.keep = newShelf(o.Artifacts, o.Now)
+	if s.opts.Artifacts.Scheme != "" {
+		s.keep = newShelf(s.opts.Artifacts, s.opts.Now)
 		s.addArtifacts()
 	}
 	s.sdk.AddReceivingMiddleware(s.middleware)
-	return s
 }
 
 func orDefault(n, def int) int {

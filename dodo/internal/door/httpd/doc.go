@@ -9,8 +9,8 @@
 // What one may rely on: nothing below a guard runs for a request that does not pass it; who
 // calls is established anew for each request and never kept for a connection; a flood from
 // elsewhere does not use up what this machine's own requests have; headers, bodies,
-// connections and waiting are bounded; a panic ends one request; no answer has a path, a
-// stack or a token in it.
+// connections and waiting are bounded, and a stream is not; a panic ends one request; no
+// answer has a path, a stack or a token in it. docs/adr/0021 says why it is so.
 //
 // What it deliberately does not do: it speaks no TLS (a tunnel or a proxy of the owner does),
 // listens on this machine alone, gives nobody the owner's rights, and believes no header

@@ -16,17 +16,25 @@ import (
 )
 
 // ServeHTTP is the way of every request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	defer answering(r.Context())()
+	w := &begun{ResponseWriter: rw}
 	defer func() {
 		p := recover()
-		if p == nil || p == http.ErrAbortHandler {
+		if p == nil {
 			return
 		}
-		s.c.Log.Error("panic", "path", r.URL.Path, "value", p, "stack", string(debug.Stack()))
+		if p != http.ErrAbortHandler {
+			s.c.Log.Error("panic", "path", r.URL.Path, "value", p, "stack", string(debug.Stack()))
+		}
+		if w.out || p == http.ErrAbortHandler {
+			panic(http.ErrAbortHandler) // so that nobody takes what is out for whole
+		}
 		fail(w, http.StatusInternalServerError, "server_error", "something went wrong inside the program")
 	}()
 	// The one of the request before may be over. A stream moves it on.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(requestTime))
+	s.mustCome(w, r, s.requestTime)
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !s.names.host(r) {
@@ -63,18 +71,29 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, s.c.Health())
 }
 
-// login stands before what leads to a login.
-func (s *Server) login(next http.Handler) http.Handler {
+// mustCome bounds the time for a body, also for one that nobody looks at. A request without
+// one may be a stream, whose connection would be taken for broken.
+func (s *Server) mustCome(w http.ResponseWriter, r *http.Request, in time.Duration) {
+	if r.Body != nil && r.Body != http.NoBody {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(in)) // the end of the body ends it
+	}
+}
+
+// login stands before what leads to a login at a route.
+func (s *Server) login(route string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := address(r)
-		if at != here {
+		if at == here {
+			at += " " + route // a client that does not give up keeps no browser from the page
+		} else {
 			at = "elsewhere" // all of them together, so that many addresses are no way around
 		}
 		if wait, ok := s.logins.take(at, s.c.Now()); !ok {
 			slow(w, wait)
 			return
 		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+		s.mustCome(w, r, s.headerTime)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.requestTime)) // of this answer alone
 		next.ServeHTTP(w, r)
 	})
 }

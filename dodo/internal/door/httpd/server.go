@@ -23,8 +23,7 @@ type Authorizer interface {
 	Verify(ctx context.Context, bearer string) (Who, error)
 	// Challenge is the value of WWW-Authenticate for what Verify said; nil: no token came.
 	Challenge(refused error) string
-	// Handler answers the paths of a login. Paths are patterns without a method; Discovery
-	// tells those apart that anybody may read at any time.
+	// Handler answers the paths of a login. Paths are patterns without a method.
 	Handler() http.Handler
 	Paths() []string
 }
@@ -66,6 +65,8 @@ type Server struct {
 
 	principals, addresses, logins buckets
 	flying                        flying
+
+	headerTime, requestTime time.Duration
 }
 
 // New returns a server. Call Serve, and Close.
@@ -82,10 +83,11 @@ func New(c Config) *Server {
 	s := &Server{
 		c: c, names: newNames(c.Hosts, c.Origins, c.Issuer, c.Port),
 		principals: buckets{rate: c.Rates.Principal}, addresses: buckets{rate: c.Rates.Address}, logins: buckets{rate: c.Rates.Login},
+		headerTime: headerTime, requestTime: requestTime,
 	}
 	s.routes = s.routing()
 	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ConnContext: withPlace,
 		ErrorLog: log.New(quiet{c.Log}, "", 0),
 	}
 	return s
