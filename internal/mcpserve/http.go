@@ -184,7 +184,11 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (k kind, ok bool) {
 		return k, false
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	k.initialize, k.listens = p.method == "initialize", p.method == "subscriptions/listen"
+	if p.batch && p.initialize { // each would be a session
+		refuse(w, http.StatusBadRequest, "initialize must be sent by itself")
+		return k, false
+	}
+	k.initialize, k.listens = p.initialize, p.method == "subscriptions/listen"
 	k.modern = version >= firstModern || p.method == "server/discover" || p.versioned
 	if r.Header.Get(sessionHeader) != "" && version != "" && version < firstModern {
 		k.modern = false
