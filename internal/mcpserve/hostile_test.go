@@ -1,6 +1,10 @@
 package mcpserve_test
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -44,5 +48,44 @@ func TestHTTPHiddenInitialize(t *testing.T) {
 				t.Errorf("%d sessions", live)
 			}
 		})
+	}
+}
+
+// TestHTTPOneOwnerLeavesCalls: calls that an owner began and left behind do not keep others'
+// from running. In the era of sessions who goes away ends no call.
+func TestHTTPOneOwnerLeavesCalls(t *testing.T) {
+	w := newWeb(t, mcpserve.HTTPOptions{})
+	id := w.open("ann")
+	header := func(user string) []string {
+		return []string{"User", user, "Mcp-Session-Id", id, "MCP-Protocol-Version", "2025-06-18"}
+	}
+	refused := 0
+	for i := range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		r, err := http.NewRequestWithContext(ctx, "POST", w.URL, strings.NewReader(strings.Replace(call("slow", `{"millis":5000}`), `"id":7`, fmt.Sprintf(`"id":%d`, i+10), 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Content-Type", "application/json")
+		for h := header(fmt.Sprintf("ann/%d", i)); len(h) > 0; h = h[2:] {
+			r.Header.Set(h[0], h[1])
+		}
+		if res, err := http.DefaultClient.Do(r); err == nil {
+			b, _ := io.ReadAll(res.Body) // it may be cut off
+			res.Body.Close()
+			if strings.Contains(string(b), `"busy"`) {
+				refused++
+			}
+		}
+		cancel()
+	}
+	if refused != 12 {
+		t.Errorf("%d of 20 calls were refused", refused)
+	}
+	begun := time.Now()
+	m := message(t, w.send(t.Context(), "POST", modernCall("echo", `{"text":"hi"}`), modernHeader("echo", "bob")...))
+	if d := time.Since(begun); !strings.Contains(m, "hi") || d > 2*time.Second {
+		t.Errorf("after %s: %s", d, m)
 	}
 }

@@ -57,6 +57,9 @@ type session struct {
 // of each. No client can send a field of that name.
 const callerKey = ":caller"
 
+// ownerKey is the same for the owner.
+const ownerKey = ":owner"
+
 // sessionHeader names a session.
 const sessionHeader = "Mcp-Session-Id"
 
@@ -101,7 +104,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.pending.Done()
 	r = r.Clone(r.Context())
-	r.Header[callerKey] = []string{h.o.Caller(r)}
+	r.Header[callerKey], r.Header[ownerKey] = []string{h.o.Caller(r)}, []string{h.o.Owner(r)}
 	k, ok := h.read(w, r)
 	if !ok {
 		return
