@@ -23,14 +23,18 @@ func (open) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 }
 
-// door starts a server and gives what sends bytes to it as they are, and gives the status.
-func door(t *testing.T, c httpd.Config) (send func(lines ...string) string) {
+// door starts a server and gives what sends bytes to it as they are, and gives the status. at
+// gets its address.
+func door(t *testing.T, c httpd.Config, at ...*string) (send func(lines ...string) string) {
 	t.Helper()
 	l, err := httpd.Listen(0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Port, c.Auth, c.Health, c.MCP = l.Port(), open{}, func() any { return "ok" }, http.NotFoundHandler()
+	for _, a := range at {
+		*a = l.Addr().String()
+	}
 	s, served := httpd.New(c), make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {

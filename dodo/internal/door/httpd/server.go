@@ -88,6 +88,7 @@ func New(c Config) *Server {
 	s.routes = s.routing()
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ConnState:                    connState,
 		DisableGeneralOptionsHandler: true, // it would answer names that are not ours
 		ErrorLog:                     log.New(quiet{c.Log}, "", 0),
 	}
