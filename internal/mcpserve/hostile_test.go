@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,5 +89,39 @@ func TestHTTPOneOwnerLeavesCalls(t *testing.T) {
 	m := message(t, w.send(t.Context(), "POST", modernCall("echo", `{"text":"hi"}`), modernHeader("echo", "bob")...))
 	if d := time.Since(begun); !strings.Contains(m, "hi") || d > 2*time.Second {
 		t.Errorf("after %s: %s", d, m)
+	}
+}
+
+// TestHTTPLargeRequests: one owner's large requests are answered a few at a time, and do not
+// delay others' or small ones.
+func TestHTTPLargeRequests(t *testing.T) {
+	w := newWeb(t, mcpserve.HTTPOptions{})
+	ask := func(user, millis string, padding int) (code int, took time.Duration) {
+		begun := time.Now()
+		res := w.send(t.Context(), "POST", modernCall("slow", `{"millis":`+millis+`}`)+strings.Repeat(" ", padding), modernHeader("slow", user)...)
+		if m := message(t, res); !strings.Contains(m, `"steps"`) {
+			t.Error(m)
+		}
+		return res.StatusCode, time.Since(begun)
+	}
+	var all sync.WaitGroup
+	var longest atomic.Int64
+	for i := range 7 { // half of all calls may be one's
+		all.Go(func() {
+			_, took := ask(fmt.Sprintf("ann/%d", i), "500", 300_000)
+			for old := longest.Load(); int64(took) > old && !longest.CompareAndSwap(old, int64(took)); old = longest.Load() {
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	if _, took := ask("ann/x", "0", 0); took > 400*time.Millisecond {
+		t.Errorf("a small one took %s", took)
+	}
+	if _, took := ask("bob", "0", 300_000); took > 400*time.Millisecond {
+		t.Errorf("another's took %s", took)
+	}
+	all.Wait()
+	if d := time.Duration(longest.Load()); d < 900*time.Millisecond {
+		t.Errorf("all were answered at once, within %s", d)
 	}
 }

@@ -39,6 +39,7 @@ type HTTP struct {
 	old     http.Handler // with sessions
 	modern  http.Handler
 	pending sync.WaitGroup // requests that are being answered
+	large   lanes
 
 	mu        sync.Mutex // guards what follows
 	closed    bool
@@ -105,6 +106,11 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.pending.Done()
 	r = r.Clone(r.Context())
 	r.Header[callerKey], r.Header[ownerKey] = []string{h.o.Caller(r)}, []string{h.o.Owner(r)}
+	leave, ok := h.large.enter(r, h.o.Owner(r))
+	if !ok {
+		return
+	}
+	defer leave()
 	k, ok := h.read(w, r)
 	if !ok {
 		return
