@@ -125,3 +125,12 @@ func TestHTTPLargeRequests(t *testing.T) {
 		t.Errorf("all were answered at once, within %s", d)
 	}
 }
+
+// TestHTTPLargeInitialize: what opens a session is kept as long as the session, so it is small.
+func TestHTTPLargeInitialize(t *testing.T) {
+	w := newWeb(t, mcpserve.HTTPOptions{})
+	body := strings.Replace(openSession, `"name":"t"`, `"name":"`+strings.Repeat("t", 1<<20)+`"`, 1)
+	if res := w.send(t.Context(), "POST", body, "User", "ann"); res.StatusCode != http.StatusRequestEntityTooLarge || res.Header.Get("Mcp-Session-Id") != "" {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+}

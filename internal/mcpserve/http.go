@@ -197,6 +197,10 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (k kind, ok bool) {
 		refuse(w, http.StatusBadRequest, "initialize must be sent by itself")
 		return k, false
 	}
+	if p.initialize && len(body) > largeBody { // the session keeps it
+		refuse(w, http.StatusRequestEntityTooLarge, "payload_too_large")
+		return k, false
+	}
 	k.initialize, k.listens = p.initialize, p.method == "subscriptions/listen"
 	k.modern = version >= firstModern || p.method == "server/discover" || p.versioned
 	if r.Header.Get(sessionHeader) != "" && version != "" && version < firstModern {
