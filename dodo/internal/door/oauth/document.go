@@ -134,10 +134,7 @@ func (d *documents) read(ctx context.Context, id string, x *document) {
 	var age time.Duration
 	select {
 	case d.slots <- struct{}{}:
-		x.err = noDocument("too many are being read")
-		if ctx.Err() == nil { // else the place came just too late
-			x.client, age, x.err = d.fetch(ctx, id)
-		}
+		x.client, age, x.err = d.fetch(ctx, id)
 		<-d.slots
 	case <-ctx.Done():
 		x.err = noDocument("too many are being read")
