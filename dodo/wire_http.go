@@ -83,7 +83,7 @@ func (h *remoteServer) build(ctx context.Context) error {
 			AccessMode: h.accessMode, Log: h.log, Now: h.now(),
 		}
 		if c.ClientMetadata == config.On {
-			o.Fetch = h.walls.dialer.Client(fetchTime)
+			o.Fetch = h.walls.dialer.Public().Client(fetchTime) // anybody can name an address
 		}
 		if h.auth, err = oauth.New(ctx, o); err != nil {
 			return err

@@ -16,6 +16,9 @@ import (
 // codeCancelled is the code of a call whose client no longer wants it.
 const codeCancelled fault.Code = "cancelled"
 
+// codeBusy is the code of a call that was not begun because too many of its owner's run.
+const codeBusy fault.Code = "busy"
+
 // handler runs one operation for the SDK. It never returns an error: what fails is
 // a tool result, so that the model can read it.
 func (s *Server) handler(o op.Op) mcp.ToolHandler {
@@ -23,6 +26,11 @@ func (s *Server) handler(o op.Op) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, release := s.caused(ctx, req)
 		defer release()
+		leave, ok := s.share(req)
+		if !ok {
+			return s.failure(name, fault.New(codeBusy, "too many of your calls run").WithHint("Wait until some have answered, then call again.")), nil
+		}
+		defer leave()
 		select {
 		case s.slots <- struct{}{}:
 			defer func() { <-s.slots }()

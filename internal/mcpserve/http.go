@@ -40,6 +40,7 @@ type HTTP struct {
 	old     http.Handler // with sessions
 	modern  http.Handler
 	pending sync.WaitGroup // requests that are being answered
+	large   lanes
 
 	mu        sync.Mutex // guards what follows
 	closed    bool
@@ -57,6 +58,9 @@ type session struct {
 // callerKey is where a request carries its caller through the SDK, which hands on the header
 // of each. No client can send a field of that name.
 const callerKey = ":caller"
+
+// ownerKey is the same for the owner.
+const ownerKey = ":owner"
 
 // sessionHeader names a session.
 const sessionHeader = "Mcp-Session-Id"
@@ -102,7 +106,12 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.pending.Done()
 	r = r.Clone(r.Context())
-	r.Header[callerKey] = []string{h.o.Caller(r)}
+	r.Header[callerKey], r.Header[ownerKey] = []string{h.o.Caller(r)}, []string{h.o.Owner(r)}
+	leave, ok := h.large.enter(r, h.o.Owner(r))
+	if !ok {
+		return
+	}
+	defer leave()
 	k, ok := h.read(w, r)
 	if !ok {
 		return
@@ -192,7 +201,15 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (k kind, ok bool) {
 		return k, false
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	k.initialize, k.listens = p.method == "initialize", p.method == "subscriptions/listen"
+	if p.batch && p.initialize { // each would be a session
+		refuse(w, http.StatusBadRequest, "initialize must be sent by itself")
+		return k, false
+	}
+	if p.initialize && len(body) > largeBody { // the session keeps it
+		refuse(w, http.StatusRequestEntityTooLarge, "payload_too_large")
+		return k, false
+	}
+	k.initialize, k.listens = p.initialize, p.method == "subscriptions/listen"
 	k.modern = version >= firstModern || p.method == "server/discover" || p.versioned
 	if r.Header.Get(sessionHeader) != "" && version != "" && version < firstModern {
 		k.modern = false

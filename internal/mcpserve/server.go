@@ -25,7 +25,7 @@ type Options struct {
 	Artifacts Artifacts // how whole answers are kept; the zero value keeps none
 
 	MaxReply int // bytes an answer may have before it is cut; 0 means 10000
-	MaxCalls int // tool calls running at once; 0 means 16
+	MaxCalls int // tool calls running at once, over HTTP half of them for one owner; 0 means 16
 	MaxFrame int // bytes of one incoming message; 0 means 8 MiB
 
 	// Drain is how long requests may go on after the input ended; 0 means 800 ms. A longer
@@ -50,13 +50,14 @@ type Options struct {
 
 // Server serves the operations; one value may serve many sessions.
 type Server struct {
-	opts  Options
-	sdk   *mcp.Server
-	self  *mcp.Implementation
-	caps  *mcp.ServerCapabilities
-	keep  *shelf
-	slots chan struct{}
-	tools func() map[string]shown // of the set, by name
+	opts   Options
+	sdk    *mcp.Server
+	self   *mcp.Implementation
+	caps   *mcp.ServerCapabilities
+	keep   *shelf
+	slots  chan struct{}
+	shares shares
+	tools  func() map[string]shown // of the set, by name
 
 	over  chan struct{} // closed when what is served over HTTP ends
 	ended sync.Once
@@ -105,6 +106,8 @@ func prepare(o Options) *Server {
 		caps:  &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		slots: make(chan struct{}, o.MaxCalls),
 		over:  make(chan struct{}),
+		// One owner's calls leave half of the places to others.
+		shares: shares{most: max(1, o.MaxCalls/2), held: map[string]int{}},
 		tools: sync.OnceValue(func() map[string]shown {
 			all := map[string]shown{}
 			for i, each := range o.Set.Ops() {

@@ -42,7 +42,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	origin, ok := s.names.origin(r)
-	if !ok {
+	if !ok || origin == "" && embedded(r) {
 		fail(w, http.StatusForbidden, "forbidden", "that web page may not call this server; the owner adds origins with: dodo config set allowedOrigins")
 		return
 	}

@@ -49,6 +49,18 @@ func (n names) host(r *http.Request) bool {
 	})
 }
 
+// embedded reports whether the page of another site makes a browser ask for something, as an
+// image or in a frame. Such requests have no Origin, and all they can do is harm: begin logins
+// that nobody wants, and use up what the owner's browser may ask. To follow a link is another
+// matter, that is how logins begin.
+func embedded(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return false
+	}
+	return r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+}
+
 // origin reports whether a request comes from no web page, or from one that may call. given
 // is that one.
 func (n names) origin(r *http.Request) (given string, ok bool) {

@@ -88,7 +88,8 @@ func New(c Config) *Server {
 	s.routes = s.routing()
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ConnContext: withPlace,
-		ErrorLog: log.New(quiet{c.Log}, "", 0),
+		DisableGeneralOptionsHandler: true, // it would answer names that are not ours
+		ErrorLog:                     log.New(quiet{c.Log}, "", 0),
 	}
 	return s
 }

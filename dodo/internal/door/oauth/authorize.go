@@ -59,6 +59,11 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	if wrong == nil {
 		wrong = s.check(&req, form)
 	}
+	if wrong != nil && !req.known() && to.kind == redirectWeb {
+		// Anybody can register any site. A link to us must not lead there by itself (RFC 9700, 4.11.2).
+		s.problem(w, http.StatusBadRequest, "The client asked in a wrong way: "+wrong.description+".")
+		return
+	}
 	if wrong != nil {
 		s.sendBack(w, req, url.Values{"error": {wrong.code}, "error_description": {wrong.description}})
 		return

@@ -55,6 +55,15 @@ func New(c Config) (*Dialer, error) {
 	return d, nil
 }
 
+// Public returns a dialer that goes to public addresses alone, of those the owner allows. It is
+// for connections that strangers ask for: what the owner opened of the machine and its network
+// was not opened to them.
+func (d *Dialer) Public() *Dialer {
+	p := *d
+	p.rules.public = true
+	return &p
+}
+
 // lookup asks the system. The dot at the end keeps it from trying the name below the
 // domains of the machine's own network.
 func lookup(ctx context.Context, name string) ([]netip.Addr, error) {

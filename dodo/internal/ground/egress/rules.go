@@ -11,6 +11,7 @@ import (
 type rules struct {
 	allow, deny []entry
 	only        bool // the owner named what is allowed
+	public      bool // no entry opens an address that is not public
 }
 
 func newRules(allow, deny []string) (r rules, err error) {
@@ -120,6 +121,8 @@ func (r rules) judge(t target, g grant, a netip.Addr) error {
 	switch {
 	case need == never:
 		return setAside(t, what)
+	case r.public && need != open:
+		return fault.New(contract.Forbidden, "no connection is made to %s: its address is not public (%s)", t, what)
 	case r.named(a, t.port):
 		return nil
 	case g == none:

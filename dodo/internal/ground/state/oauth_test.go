@@ -443,3 +443,37 @@ func BenchmarkGrant(b *testing.B) {
 		}
 	}
 }
+
+// TestRefreshForever: a client that does nothing but refresh does not fill the disk.
+func TestRefreshForever(t *testing.T) {
+	s, c, _, g := world(t)
+	ctx := t.Context()
+	_, err := s.UseCode(ctx, state.CodeUse{Resource: resource, Hash: sum("code"), Client: g.Client, Challenge: "challenge", Refresh: sum("last")})
+	must(t, err)
+	must(t, run(t, s, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+		INSERT INTO refresh_tokens SELECT 'old' || i, "grant", family, -i, scope, created, expires, created FROM refresh_tokens, n`))
+	rows := func() (n int) {
+		must(t, s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
+			_, err := c.Row(ctx, "SELECT count(*) FROM refresh_tokens", nil, &n)
+			return err
+		}))
+		return n
+	}
+	before := rows()
+	_, err = s.UseRefresh(ctx, state.RefreshUse{Resource: resource, Hash: sum("last"), Client: g.Client, Next: sum("next")})
+	must(t, err)
+	if n := rows(); before != 6001 || n != 5000 {
+		t.Errorf("%d rows, %d before", n, before)
+	}
+	// One that is remembered still tells of a thief.
+	c.advance(time.Hour)
+	_, err = s.UseRefresh(ctx, state.RefreshUse{Resource: resource, Hash: "old5000", Client: g.Client, Next: sum("x")})
+	refused(t, err, contract.AuthRequired)
+	if _, err := s.Grant(ctx, g.ID); err != nil {
+		t.Errorf("one that is forgotten: %v", err)
+	}
+	_, err = s.UseRefresh(ctx, state.RefreshUse{Resource: resource, Hash: "old4000", Client: g.Client, Next: sum("x")})
+	refused(t, err, contract.AuthRequired)
+	_, err = s.Grant(ctx, g.ID)
+	refused(t, err, contract.AuthRequired)
+}

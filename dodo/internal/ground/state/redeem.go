@@ -21,6 +21,9 @@ const (
 	RefreshGrace = 30 * time.Second
 	// mostCopies is how many tokens one generation has at most.
 	mostCopies = 16
+	// mostGenerations is how many generations of a family are remembered: more than a client
+	// makes that refreshes whenever a token has ended. Older tokens are refused as unknown.
+	mostGenerations = 5000
 )
 
 // A CodeUse is a client that shows a code.
@@ -174,6 +177,9 @@ func (s *Store) UseRefresh(ctx context.Context, u RefreshUse) (r Redeemed, err e
 			return fault.New(contract.ResourceLimit, "the refresh token was used %d times at once", copies).WithHint("use the one that took its place").Retry()
 		}
 		if _, err := c.Exec(ctx, "UPDATE refresh_tokens SET used = ? WHERE hash = ? AND used IS NULL", now, u.Hash); err != nil {
+			return err
+		}
+		if _, err := c.Exec(ctx, "DELETE FROM refresh_tokens WHERE family = ? AND generation <= ?", family, generation+1-mostGenerations); err != nil {
 			return err
 		}
 		return putRefresh(ctx, c, u.Next, r.Grant, family, generation+1, r.Scope, now)
