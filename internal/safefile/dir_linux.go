@@ -57,6 +57,15 @@ func (d *Dir) Self() (Info, error) {
 	return info(&st), nil
 }
 
+// Searchable gives an error when this process may not reach what is in the directory.
+func (d *Dir) Searchable() error {
+	var st unix.Stat_t
+	if err := lstatat(d.fd, ".", &st); err != nil {
+		return pathError("search", ".", err)
+	}
+	return nil
+}
+
 // Stat tells about the entry name; a link is reported as a link.
 func (d *Dir) Stat(name string) (Info, error) {
 	if !single(name) {
