@@ -1,10 +1,10 @@
 package sandbox
 
 import (
-	"bytes"
+	"bufio"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -158,13 +158,7 @@ func (h *helper) read() error {
 	}
 	f := os.NewFile(planFD, "plan")
 	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return step("plan", err)
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	return step("plan", d.Decode(&h.plan))
+	return step("plan", gob.NewDecoder(bufio.NewReader(f)).Decode(&h.plan))
 }
 
 // obey does what the server orders, and ends everything when the server is gone.

@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,10 +120,11 @@ func (p *Process) close() {
 	}
 }
 
-// file is the plan as the helper reads it.
+// file is the plan as the helper reads it. Paths and arguments are bytes, which JSON would
+// change where they are not UTF-8.
 func (p plan) file() (*os.File, error) {
-	text, err := json.Marshal(p)
-	if err != nil {
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(p); err != nil {
 		return nil, err
 	}
 	fd, err := unix.MemfdCreate("dodo-plan", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
@@ -132,7 +135,7 @@ func (p plan) file() (*os.File, error) {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), "plan")
-	if _, err = f.Write(text); err == nil {
+	if _, err = f.Write(text.Bytes()); err == nil {
 		_, err = f.Seek(0, 0)
 	}
 	if err != nil {
@@ -353,6 +356,9 @@ func failed(err error) error {
 	case stepRun:
 		return startFault(s.err)
 	case stepDir:
+		if errors.Is(s.err, os.ErrPermission) {
+			return fault.Wrap(contract.PathDenied, s.err, "the permissions of the directory to start in keep the command out").WithHint("the owner changes them, such as with chmod u+rwx")
+		}
 		return fault.Wrap(contract.NotFound, s.err, "the directory to start in is not there").WithHint("check cwd")
 	case stepCover, stepMoved:
 		return fault.Wrap(contract.Conflict, s.err, "files of the workspace were moved while the command was being started").

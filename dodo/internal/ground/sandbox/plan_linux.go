@@ -28,7 +28,9 @@ type plan struct {
 	// Skip names a step to leave out: for the test that the helper sees so.
 	Skip string
 
-	empty string // a file, which bubblewrap shows in the place of others
+	empty   string // a file, which bubblewrap shows in the place of others
+	emptied int    // how many of Covers are not for a secret
+
 	group string // a directory of the cgroup tree to make a group in; empty is none
 }
 

@@ -46,9 +46,10 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept = p.arrange(kept, s.Write)
 	leave := func() {}
 	if !s.ReadOnly && level != Reduced {
-		leave = placeholders(repositories(slices.Concat(kept.Git, s.Write)))
+		leave = placeholders(kept.Git)
 	}
 	pl, notes, err := p.plan(level, s, kept)
 	if err != nil {
@@ -58,9 +59,9 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	pl.group = p.box.groups
 	var before fingerprint
 	if !s.ReadOnly {
-		before = fingerprintOf(p.root, kept.Git)
+		before = fingerprintOf(p.root, kept, nil)
 	}
-	let, err := p.hold(pl.Covers)
+	let, err := p.hold(pl.Covers[:len(pl.Covers)-pl.emptied])
 	if err != nil {
 		leave()
 		return nil, err
@@ -74,7 +75,7 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 		release()
 		return nil, failed(err)
 	}
-	process.Notes, process.Hidden = notes, len(pl.Covers)
+	process.Notes, process.Hidden = notes, len(pl.Covers)-pl.emptied
 	go w.follow(process, func() []string {
 		notes := p.told(s, before)
 		release()
@@ -100,7 +101,8 @@ func (p *Place) told(s Spec, before fingerprint) []string {
 	if err != nil {
 		return []string{"it could not be seen which files that other programs obey the command changed"}
 	}
-	return before.changed(p.root, fingerprintOf(p.root, kept.Git))
+	kept = p.arrange(kept, s.Write)
+	return before.changed(p.root, fingerprintOf(p.root, kept, &before), kept.Closed)
 }
 
 // level is the isolation that a mode gets here.
@@ -167,10 +169,12 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 	sortMounts(pl.Mounts)
 	pl.Mounts = append(pl.Mounts, root)
 	if !s.ReadOnly {
-		pl.Mounts = append(pl.Mounts, fixed(slices.Concat(kept.Fixed, p.above()))...)
-		pl.Mounts = append(pl.Mounts, guards(repositories(slices.Concat(kept.Git, s.Write)))...)
+		pl.Mounts = append(pl.Mounts, p.guards(kept, p.above())...)
 	}
 	if pl.Covers, err = p.covers(kept.Secrets, pl.Mounts, s.Scripts); err != nil {
+		return pl, nil, err
+	}
+	if notes, err = p.empty(&pl, kept, s.ReadOnly); err != nil {
 		return pl, nil, err
 	}
 	pl.Run = []string{"/"}
@@ -183,7 +187,7 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 		pl.Env = setenv(pl.Env, name, value)
 	}
 	if s.Network == Host && confine.LandlockABI() < confine.ScopesABI {
-		notes = []string{"This kernel does not keep commands with the machine's network from sockets that other programs of it have without a file."}
+		notes = append(notes, "This kernel does not keep commands with the machine's network from sockets that other programs of it have without a file.")
 	}
 	return pl, notes, nil
 }
@@ -244,9 +248,20 @@ func (p *Place) covers(secrets []string, mounts []mount, scripts []string) (list
 			}
 		}
 	}
-	slices.Sort(paths)
+	return p.cover(nil, paths)
+}
+
+// cover adds paths that are to look empty to those that do.
+func (p *Place) cover(list []cover, paths []string) ([]cover, error) {
+	covered := map[string]bool{}
+	for _, c := range list {
+		covered[c.Path] = true
+	}
+	slices.SortFunc(paths, func(a, b string) int {
+		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), strings.Compare(a, b))
+	})
 	for _, path := range paths {
-		if slices.ContainsFunc(list, func(c cover) bool { return within(c.Path, path) }) {
+		if above(path, func(dir string) bool { return covered[dir] }) {
 			continue // it is not seen as it is
 		}
 		st, err := os.Lstat(path)
@@ -257,12 +272,26 @@ func (p *Place) covers(secrets []string, mounts []mount, scripts []string) (list
 		if err == nil {
 			id, err = identityOf(path, false)
 		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fault.Wrap(contract.PathDenied, err, "%s must be hidden from commands and cannot be looked at; nothing was run", p.named(path)).
+				WithHint("the owner moves it out of the workspace, or changes the permissions of it and of the directories it is in")
+		}
 		if err != nil {
 			return nil, failed(&stepError{stepCover, err})
 		}
-		list = append(list, cover{path, id})
+		list, covered[path] = append(list, cover{path, id}), true
 	}
 	return list, nil
+}
+
+// above reports whether something holds for a path or a directory that it is in.
+func above(path string, holds func(dir string) bool) bool {
+	for ; path != "/"; path = filepath.Dir(path) {
+		if holds(path) {
+			return true
+		}
+	}
+	return false
 }
 
 // hidden are the directories that no command may see, by all their names.
@@ -283,6 +312,10 @@ func (b *Box) hides(dir string) bool {
 
 // planReduced is for where there are no namespaces: everything has its own path.
 func (p *Place) planReduced(pl plan, s Spec, kept Kept) (plan, []string, error) {
+	if len(kept.Closed) > 0 {
+		return pl, nil, fault.New(contract.NotSupported, "%s cannot be looked through for secrets, nor be hidden from commands on this machine; nothing was run", p.named(kept.Closed[0])).
+			WithHint("the owner gives the server permission to read and search it (chmod u+rwx), or moves it out of the workspace")
+	}
 	n := len(kept.Secrets)
 	for _, h := range p.box.hidden() {
 		if _, err := os.Lstat(h); err == nil && within(p.root, h) {
@@ -320,6 +353,9 @@ func (p *Place) planReduced(pl plan, s Spec, kept Kept) (plan, []string, error) 
 		pl.Env = setenv(pl.Env, name, value)
 	}
 	var notes []string
+	if len(kept.Git) > 0 && !s.ReadOnly {
+		notes = append(notes, "Nothing keeps the command from changing what git obeys in the workspace on this machine, such as .git/config and hooks; what it changed is named when it ends.")
+	}
 	if s.Network != NoNetwork && s.Network != "" {
 		notes = append(notes, "There is no network for commands on this machine: namespaces cannot be made here.")
 	}
