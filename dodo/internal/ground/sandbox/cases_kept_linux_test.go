@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -292,6 +293,26 @@ func TestChangedRepositories(t *testing.T) {
 		if !g.root0 {
 			told("chmod 000 .git", `a repository can no longer be looked into, by the permissions it has since the command ran: ".git"`)
 			must(t, os.Chmod(g.root+"/.git", 0o755))
+		}
+	})
+}
+
+// Case 83: a command connects to a socket file of a server of this machine in a directory that it may read: refused, and said.
+func TestCase83SocketToRead(t *testing.T) {
+	each(t, walled, func(t *testing.T, g *ground) {
+		tools := g.dir + "/tools"
+		g.put(tools+"/lib/file", "a tool")
+		l, err := net.Listen("unix", tools+"/lib/agent")
+		must(t, err)
+		defer l.Close()
+		must(t, os.Chmod(tools+"/lib/agent", 0o777))
+		must(t, os.Symlink("tools", g.dir+"/linked"))
+		g.give()
+		for _, dir := range []string{tools, g.dir + "/linked"} {
+			a := g.tries(job{Read: []string{dir}}, try{"dial|unix|" + dir + "/lib/agent", "ECONNREFUSED|EACCES"}, try{"read|" + dir + "/lib/file", "got a tool"})
+			if !strings.Contains(strings.Join(a.Notes, ""), "/lib/agent") {
+				t.Errorf("%q", a.Notes)
+			}
 		}
 	})
 }

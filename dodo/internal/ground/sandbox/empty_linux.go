@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +27,14 @@ func (p *Place) empty(pl *plan, kept Kept, readOnly bool) (notes []string, err e
 		}
 		notes = append(notes, fmt.Sprintf("%d directories of the workspace "+list.why, len(list.paths), p.names(list.paths)))
 	}
+	found := sockets(pl.Mounts)
+	before := len(pl.Covers)
+	if pl.Covers, err = p.cover(pl.Covers, slices.Clone(found)); err != nil {
+		return nil, err
+	}
+	if n := len(pl.Covers) - before; n > 0 {
+		notes = append(notes, fmt.Sprintf("%d sockets in directories that commands may read look like empty files: %s.", n, p.names(found)))
+	}
 	pl.emptied = len(pl.Covers) - secrets
 	return notes, nil
 }
@@ -50,9 +57,9 @@ func (p *Place) names(paths []string) string {
 
 // named is a path below the root as plain text, its end alone when it is long.
 func (p *Place) named(path string) string {
-	rel, err := filepath.Rel(p.root, path)
-	if err != nil {
-		rel = path
+	rel := path
+	if within(p.root, path) && path != p.root {
+		rel = path[len(p.root)+1:]
 	}
 	if len(rel) > 200 {
 		rel = "..." + rel[len(rel)-200:]
