@@ -76,7 +76,7 @@ func (s *served) jobs(ctx context.Context, tree *workspace.Tree, id, epoch strin
 func keptBy(tree *workspace.Tree) func(context.Context) (sandbox.Kept, error) {
 	return func(ctx context.Context) (sandbox.Kept, error) {
 		k, err := tree.Kept(ctx)
-		return sandbox.Kept{Secrets: k.Secrets, Git: k.Git, Fixed: k.Fixed}, err
+		return sandbox.Kept{Secrets: k.Secrets, Git: k.Git, Fixed: k.Fixed, Closed: k.Closed}, err
 	}
 }
 

@@ -67,6 +67,8 @@ type job struct {
 	Root, Cache, Home  string
 	Path, Hidden, Read []string
 	Secrets, Git       []string
+	Fixed, Closed      []string
+	Find               bool
 	SecretsAfter       []string
 	Only               sandbox.Isolation
 	Without            string

@@ -43,9 +43,10 @@ type streams struct{ in, out, err *os.File }
 // A plan is what the first process is told, and what the server does itself.
 type plan struct {
 	walls.Plan
-	level Isolation
-	empty string // a file, which bubblewrap shows in the place of others
-	group string // a directory of the cgroup tree to make a group in; empty is none
+	level   Isolation
+	empty   string // a file, which bubblewrap shows in the place of others
+	emptied int    // how many of Covers are not for a secret
+	group   string // a directory of the cgroup tree to make a group in; empty is none
 }
 
 // outline is the part of a plan that the first process is started by.
@@ -332,6 +333,9 @@ func failed(err error) error {
 	case walls.StepRun:
 		return startFault(s.Err)
 	case walls.StepDir:
+		if errors.Is(s.Err, os.ErrPermission) {
+			return fault.Wrap(contract.PathDenied, s.Err, "the permissions of the directory to start in keep the command out").WithHint("the owner changes them, such as with chmod u+rwx")
+		}
 		return fault.Wrap(contract.NotFound, s.Err, "the directory to start in is not there").WithHint("check cwd")
 	case walls.StepCover, walls.StepMoved:
 		return fault.Wrap(contract.Conflict, s.Err, "files of the workspace were moved while the command was being started").
