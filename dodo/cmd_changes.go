@@ -113,7 +113,7 @@ func (p *program) changesCommand() *cobra.Command {
 			}
 			out := changesOut{Changes: []changeOut{}, none: "Nothing was changed in this workspace."}
 			err = in.changing(c.Context(), w, func(s *change.Service) error {
-				list, err := s.History(c.Context(), limit)
+				list, err := s.History(c.Context(), "", limit)
 				for _, e := range list {
 					out.Changes = append(out.Changes, shownChange(w.ID, w.Root, e))
 				}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
@@ -67,16 +68,32 @@ func (o jobOut) Text() string {
 		how += " " + strconv.Itoa(*o.ExitCode)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %-22s %-8s %-12s %s", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"), how, orDash(o.Isolation), line(o.Principal), line(o.Program))
-	for _, a := range o.Args {
-		b.WriteString(" " + line(a))
+	fmt.Fprintf(&b, "%s  %s  %-22s %-8s %-12s %s\n", o.ID, o.Created.Local().Format("2006-01-02 15:04:05"), how, orDash(o.Isolation), line(o.Principal), o.command())
+	for _, n := range o.Notes {
+		b.WriteString(block(n))
+	}
+	return b.String()
+}
+
+// commandMost is how many characters of a command a line of the list has.
+const commandMost = 160
+
+// command is the beginning of what ran, on one line.
+func (o jobOut) command() string {
+	all := strings.Join(append([]string{o.Program}, o.Args...), " ")
+	var b strings.Builder
+	room := commandMost
+	for all != "" {
+		_, n := utf8.DecodeRuneInString(all)
+		shown := line(all[:n])
+		if room -= utf8.RuneCountInString(shown); room < 0 {
+			return b.String() + " ..."
+		}
+		b.WriteString(shown)
+		all = all[n:]
 	}
 	if o.ArgsCut {
 		b.WriteString(" ...")
-	}
-	b.WriteString("\n")
-	for _, n := range o.Notes {
-		b.WriteString(block(n))
 	}
 	return b.String()
 }
@@ -108,14 +125,15 @@ func (p *program) jobsCommand() *cobra.Command {
 		Use:   "jobs",
 		Short: "Show the commands that clients ran in a workspace",
 		Long: "Jobs shows the commands of a workspace, the newest first: those that run, and those that ended and are\n" +
-			"still kept. `dodo jobs output ID` prints what one wrote; `dodo jobs cancel ID` ends one.",
+			"still kept. Of a long command a line has the beginning; --json has up to 4 KiB of it. `dodo jobs output ID`\n" +
+			"prints what one wrote; `dodo jobs cancel ID` ends one.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 1 || limit > mostJobs {
 				return fault.New(cli.Usage, "--limit must be 1 to %d", mostJobs)
 			}
 			out := jobsOut{Jobs: []jobOut{}}
-			err := p.withJobs(c.Context(), root, func(s *job.Service) error {
+			err := p.withJobs(c.Context(), root, func(_ *installation, s *job.Service) error {
 				list, err := s.List(c.Context(), limit)
 				for _, j := range list {
 					out.Jobs = append(out.Jobs, shownJob(j))
@@ -136,7 +154,7 @@ func (p *program) jobsCommand() *cobra.Command {
 }
 
 // withJobs opens the jobs of a workspace for the owner, without a server.
-func (p *program) withJobs(ctx context.Context, root string, f func(*job.Service) error) error {
+func (p *program) withJobs(ctx context.Context, root string, f func(*installation, *job.Service) error) error {
 	in, err := p.existing(ctx)
 	if err != nil {
 		return err
@@ -149,7 +167,7 @@ func (p *program) withJobs(ctx context.Context, root string, f func(*job.Service
 	if err != nil {
 		return err
 	}
-	return in.jobsOf(ctx, w, f)
+	return in.jobsOf(ctx, w, func(s *job.Service) error { return f(in, s) })
 }
 
 // jobsOf opens the jobs of a workspace to look at them; none can be started.
@@ -175,13 +193,35 @@ func (p *program) jobsOutputCommand() *cobra.Command {
 			if stderr {
 				of = job.Stderr
 			}
-			return p.withJobs(c.Context(), root, func(s *job.Service) error { return p.printOutput(c.Context(), s, args[0], of, raw) })
+			return p.withJobs(c.Context(), root, func(in *installation, s *job.Service) error {
+				err := p.printOutput(c.Context(), s, args[0], of, raw)
+				if errors.Is(err, contract.JobNotFound) {
+					err = in.notThere(c.Context(), s, args[0])
+				}
+				return err
+			})
 		},
 	}
 	c.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are")
 	c.Flags().BoolVar(&stderr, "stderr", false, "print standard error instead")
 	c.Flags().StringVar(&root, "root", "", "the workspace's directory (the current one)")
 	return c
+}
+
+// notThere is the fault of a job that the workspace does not have.
+func (in *installation) notThere(ctx context.Context, s *job.Service, id string) error {
+	at, err := s.Workspace(ctx, id)
+	if errors.Is(err, contract.JobNotFound) {
+		return fault.New(contract.JobNotFound, "no workspace has a job of that id").WithHint("`dodo jobs --root DIRECTORY` lists those of a workspace; they are forgotten after some days")
+	}
+	if err != nil {
+		return err
+	}
+	w, err := in.store.Workspace(ctx, at)
+	if err != nil {
+		return err
+	}
+	return fault.New(contract.JobNotFound, "the job belongs to another workspace").WithHint("add %s", quoted([]string{"--root", w.Root}))
 }
 
 // outputPiece is how much of a stream is read at once.
@@ -238,6 +278,9 @@ func cancelJob(ctx context.Context, live []owner.Live, id string) (out canceledO
 		switch e := l.Call(ctx, cmdCancelJob, jobArgs{ID: id}, &out); {
 		case e == nil:
 			return out, nil
+		case errors.Is(e, contract.Conflict):
+			err = fault.Wrap(contract.Conflict, e, "the server that runs the job does not answer").
+				WithHint("try again, or end that process by its id: the job ends with it; `dodo status` shows the servers")
 		case !errors.Is(e, contract.JobNotFound) && !errors.Is(e, owner.ErrEnded):
 			err = e
 		}

@@ -17,13 +17,13 @@ import (
 	"localmcp/internal/mcpserve"
 )
 
-// The process ends within two seconds of its client: calls may still be answered for drain,
-// after which mcpserve takes up to 0.4 more; then jobs have until jobWait, and everything
-// until endWait.
+// The process ends within two seconds of its client: calls may go on for drain, when it was
+// not told to stop. Then jobs have until jobWait to end, calls that wait for them answer, and
+// everything is closed until endWait.
 const (
 	drain   = 400 * time.Millisecond
 	jobWait = 800 * time.Millisecond
-	endWait = time.Second
+	endWait = 1500 * time.Millisecond
 )
 
 // stdioFlags are the flags of stdio.
@@ -85,28 +85,45 @@ func (p *program) stdio(ctx context.Context, f stdioFlags) error {
 		in.close(log)
 		return err
 	}
+	begun := make(chan time.Time, 1) // when the end began
+	atEnd := func() {
+		begun <- time.Now()
+		if err := s.stopJobs(ctx); err != nil {
+			log.Warn("commands did not end in time", "cause", err)
+		}
+	}
 	set := surface.Tools(kind, surface.Order(s.listed()), s.gate)
 	err = mcpserve.New(mcpserve.Options{
 		Name: "dodo", Title: "Dodo", Version: version, Instructions: instructions, Set: set, Caller: contract.LocalGrant, Drain: drain,
-		MaxFrame: in.config.Limits.RequestBodyBytes + frameRoom, MaxReply: wholeAnswers, MaxCalls: callsAtOnce, Log: log,
+		MaxFrame: in.config.Limits.RequestBodyBytes + frameRoom, MaxReply: wholeAnswers, MaxCalls: callsAtOnce, AtEnd: atEnd, Log: log,
 	}).ServeStdio(ctx)
-	if e := s.leave(ctx, door); err == nil {
+	since := time.Now()
+	select {
+	case since = <-begun:
+	default: // the session was never there
+	}
+	if e := s.leave(ctx, door, since.Add(endWait)); err == nil {
 		err = e
 	}
 	return err
 }
 
-// leave closes everything. What has not ended after endWait is left to the end of the
-// process, as it would be by a kill: every change of files is journaled.
-func (s *served) leave(ctx context.Context, door *owner.Server) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+// stopJobs ends all commands, and the use of the workspaces: calls that wait for a command
+// answer, and no others come.
+func (s *served) stopJobs(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobWait)
+	defer cancel()
+	return s.host.Stop(ctx)
+}
+
+// leave closes everything. What has not ended in time is left to the end of the process, as it
+// would be by a kill: every change of files is journaled.
+func (s *served) leave(ctx context.Context, door *owner.Server, until time.Time) error {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
 	defer cancel()
 	left := make(chan error, 1)
 	go func() {
-		jobs, stopped := context.WithTimeout(ctx, jobWait)
-		err := s.host.Stop(jobs)
-		stopped()
-		err = errors.Join(err, door.Close(), s.end(ctx))
+		err := errors.Join(s.stopJobs(ctx), door.Close(), s.end(ctx))
 		if ctx.Err() == nil {
 			s.installation.close(s.log)
 		}

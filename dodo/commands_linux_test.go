@@ -90,6 +90,52 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// asks makes a call whose answer nobody waits for yet.
+func (c *client) asks(op, members string) (id string) {
+	c.t.Helper()
+	if c.where == "" {
+		c.fine("list_jobs", "")
+	}
+	return c.Request("tools/call", c.params(fmt.Sprintf(`"name":%q,"arguments":{%s,%s}`, op, c.where, members)))
+}
+
+// until waits for a file of the workspace.
+func (c *client) until(dir, file string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%s did not come\n%s", file, c.Stderr())
+		}
+	}
+}
+
+// TestCancelledCommand: a client that cancels its request leaves no command behind.
+func TestCancelledCommand(t *testing.T) {
+	for _, era := range []string{"legacy", "modern"} {
+		t.Run(era, func(t *testing.T) {
+			m := newMachine(t)
+			dir := m.workspace()
+			c := m.speak(era, dir)
+			id := c.asks("run_command", `"command":"touch up; sleep 600"`)
+			c.until(dir, "up")
+			c.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":` + c.params(`"requestId":`+id) + `}`)
+			job := c.fine("list_jobs", `"limit":1`).Data["jobs"].([]any)[0].(map[string]any)["jobId"].(string)
+			e := c.fine("job_wait", fmt.Sprintf(`"jobId":%q`, job))
+			if e.text("status") != "canceled" || len(e.Warnings) == 0 || !strings.Contains(e.Warnings[0], "cancelled") {
+				t.Errorf("%+v", e)
+			}
+			for _, r := range c.Rest() {
+				if string(r.ID) == id {
+					t.Errorf("it was answered: %s", r.Result)
+				}
+			}
+		})
+	}
+}
+
 // TestACommandReachesNothingOfDodo: neither the owner's sockets nor the state, nor the server's
 // environment, nor services of this machine; and it cannot approve what waits. What it tries
 // is shown to work where nothing is in its way.
@@ -186,6 +232,7 @@ for a in 127.0.0.1/8123 ` + strings.Replace(address, ":", "/", 1) + `; do
 	timeout 5 bash -c "exec 3<>/dev/tcp/$a; printf 'GET /bash HTTP/1.0\r\n\r\n' >&3; cat <&3"
 	timeout 5 curl -sS -m 4 --noproxy '*' $u/curl
 	timeout 5 curl -sS -m 4 $u/proxied
+	timeout 5 curl -sS -m 4 --noproxy '' $u/asked
 done
 kill $server; cat log; true`
 	for _, network := range []string{"false", "true"} {
@@ -201,6 +248,11 @@ kill $server; cat log; true`
 			case !strings.Contains(got, "own GET /"+tool+" "):
 				t.Errorf("network %s: %s cannot reach what it may: %s", network, tool, got)
 			}
+		}
+		// The owner hears by which setting it would reach it.
+		warned := strings.Join(e.Warnings, " ")
+		if asked := network == "true" && strings.Contains(got, "has curl"); strings.Contains(warned, "`dodo config set egressAllow '*' '") != asked || asked && !strings.Contains(warned, "'"+address+"'") {
+			t.Errorf("network %s: %s", network, warned)
 		}
 		select {
 		case path := <-reached:
@@ -264,6 +316,13 @@ func TestJobsOutliveTheServer(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	if r := m.dodo("jobs", "output", ended, "--root", dir); r.stdout != "kept\n" {
+		t.Errorf("%+v", r)
+	}
+	other := m.dir("other")
+	if r := m.dodo("jobs", "output", ended, "--root", other); r.status != 1 || !strings.Contains(r.stderr, "another workspace") || !strings.Contains(r.stderr, "--root "+dir) {
+		t.Errorf("%+v", r)
+	}
+	if r := m.dodo("jobs", "output", "job_none", "--root", other); r.status != 1 || !strings.Contains(r.stderr, "no workspace has") || !strings.Contains(r.stderr, "dodo jobs --root") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -54,5 +55,49 @@ func TestEndWithABusyState(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestEndAnswersWhoWaits shows that calls which wait for a command are answered before a server
+// ends, however that comes, also when the command does not want to end.
+func TestEndAnswersWhoWaits(t *testing.T) {
+	for _, how := range []string{"eof", "term", "stop"} {
+		for name, command := range map[string]string{"willing": "touch up; sleep 600", "stubborn": "trap '' TERM; touch up; while :; do sleep 0.1; done"} {
+			t.Run(how+" "+name, func(t *testing.T) {
+				m := newMachine(t)
+				dir := m.workspace()
+				c := m.speak("legacy", dir)
+				one := c.asks("run_command", fmt.Sprintf(`"command":%q`, command))
+				c.until(dir, "up")
+				job := c.fine("list_jobs", "").Data["jobs"].([]any)[0].(map[string]any)["jobId"].(string)
+				two := c.asks("job_wait", fmt.Sprintf(`"jobId":%q`, job))
+				c.fine("list_jobs", "")
+				begun := time.Now()
+				switch how {
+				case "eof":
+					c.CloseInput()
+				case "term":
+					if err := c.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+						t.Fatal(err)
+					}
+				case "stop":
+					m.ok(nil, "stop")
+				}
+				if err := c.WaitExit(mostToEnd + time.Second); err != nil {
+					t.Errorf("%v\n%s", err, c.Stderr())
+				}
+				if took := time.Since(begun); how != "stop" && took > mostToEnd {
+					t.Errorf("it took %v", took)
+				}
+				for _, id := range []string{one, two} {
+					if e := c.answer(c.Await(id)); e.text("status") != "canceled" || e.text("jobId") != job || len(e.Warnings) == 0 || !strings.Contains(e.Warnings[0], "shut down") {
+						t.Errorf("%+v", e)
+					}
+				}
+				if r := m.dodo("audit", "verify"); r.status != 0 {
+					t.Errorf("audit verify: %d %s%s", r.status, r.stdout, r.stderr)
+				}
+			})
+		}
 	}
 }

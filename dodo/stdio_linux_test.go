@@ -86,9 +86,14 @@ type envelope struct {
 // opposite of ok.
 func (c *client) raw(tool, args string) envelope {
 	c.t.Helper()
-	m := c.Call("tools/call", c.params(fmt.Sprintf(`"name":%q,"arguments":%s`, tool, args)))
+	return c.answer(c.Call("tools/call", c.params(fmt.Sprintf(`"name":%q,"arguments":%s`, tool, args))))
+}
+
+// answer reads what came for a tool call.
+func (c *client) answer(m mcptest.Message) envelope {
+	c.t.Helper()
 	if m.Error != nil {
-		c.t.Fatalf("%s: %s", tool, m.Error.Message)
+		c.t.Fatal(m.Error.Message)
 	}
 	var r struct {
 		IsError           bool
@@ -103,10 +108,10 @@ func (c *client) raw(tool, args string) envelope {
 		c.t.Fatalf("%s: %v", r.StructuredContent, err)
 	}
 	if r.IsError == e.OK {
-		c.t.Errorf("%s: isError %v, ok %v", tool, r.IsError, e.OK)
+		c.t.Errorf("%s: isError %v, ok %v", r.StructuredContent, r.IsError, e.OK)
 	}
 	if !sameJSON(r.Content[0].Text, string(r.StructuredContent)) {
-		c.t.Errorf("%s: the text is %s, the structured content %s", tool, r.Content[0].Text, r.StructuredContent)
+		c.t.Errorf("the text is %s, the structured content %s", r.Content[0].Text, r.StructuredContent)
 	}
 	return e
 }

@@ -124,9 +124,10 @@ type proxy struct{ dialer *egress.Dialer }
 
 var _ job.Connector = proxy{}
 
-func (p proxy) Serve(ctx context.Context, l net.Listener) (refused []string, err error) {
+func (p proxy) Serve(ctx context.Context, l net.Listener) (refused job.Refused, err error) {
 	x := egress.NewProxy(p.dialer)
 	err = x.Serve(ctx, l)
-	_, refused = x.Refused()
+	_, refused.Hosts = x.Refused()
+	refused.Remedy = x.Remedy()
 	return refused, err
 }

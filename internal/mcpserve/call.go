@@ -21,11 +21,13 @@ const codeCancelled fault.Code = "cancelled"
 func (s *Server) handler(o op.Op) mcp.ToolHandler {
 	name := o.Spec().Name
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, release := caused(ctx)
+		defer release()
 		select {
 		case s.slots <- struct{}{}:
 			defer func() { <-s.slots }()
 		case <-ctx.Done():
-			return s.failure(name, ctx.Err()), nil
+			return s.failure(name, whyOver(ctx, ctx.Err())), nil
 		}
 		call := op.Call{Op: name, Caller: s.opts.Caller, Args: req.Params.Arguments}
 		if p := newProgress(ctx, req); p != nil {
@@ -35,7 +37,7 @@ func (s *Server) handler(o op.Op) mcp.ToolHandler {
 		basis := s.keep.basis(name) // before: what changes meanwhile may be in the answer
 		out, err := s.opts.Runner.Run(ctx, call)
 		if err != nil {
-			return s.failure(name, err), nil
+			return s.failure(name, whyOver(ctx, err)), nil
 		}
 		res, err := s.shape(name, basis, out, reader{
 			links: links(req),
@@ -48,12 +50,20 @@ func (s *Server) handler(o op.Op) mcp.ToolHandler {
 	}
 }
 
+// whyOver gives a call that did nothing but end with its context a failure of its own.
+func whyOver(ctx context.Context, err error) error {
+	switch {
+	case !errors.Is(err, context.Canceled) || fault.From(err).Code != fault.Internal:
+		return err
+	case errors.Is(context.Cause(ctx), op.Ending):
+		return fault.New(codeCancelled, "the program is ending, and did not finish the call").WithHint("Connect again, then call again.")
+	}
+	return fault.New(codeCancelled, "the call was cancelled")
+}
+
 // failure is a failed call as the model and the program read it.
 func (s *Server) failure(name string, err error) *mcp.CallToolResult {
 	f := fault.From(err)
-	if errors.Is(err, context.Canceled) && f.Code == fault.Internal {
-		f = fault.New(codeCancelled, "the call was cancelled")
-	}
 	if f.Err != nil {
 		s.opts.Log.Warn("call failed", "op", name, "code", string(f.Code), "cause", f.Err)
 	}

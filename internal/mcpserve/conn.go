@@ -14,8 +14,12 @@ import (
 )
 
 const (
-	// linger is how long handlers have to notice that they were cancelled.
-	linger = 400 * time.Millisecond
+	// linger is how long handlers have to notice that they were cancelled, and to answer that.
+	linger = 300 * time.Millisecond
+	// endMost bounds the same with what [Options.AtEnd] takes.
+	endMost = 1100 * time.Millisecond
+	// last is how long the SDK has to close a session whose handlers are gone.
+	last = 100 * time.Millisecond
 	// most requests may wait for an answer at once; a batch counts each.
 	most = 256
 	// mostInBatch bounds one batch of the revisions that had them.
@@ -27,7 +31,8 @@ const (
 // cancelled request.
 type conn struct {
 	out    io.Writer
-	drain  time.Duration // how long answers may still be given after the input ended
+	drain  time.Duration // how long calls may still go on after the input ended
+	atEnd  func()        // see [Options.AtEnd]; may be nil
 	frames chan frame
 	queue  []jsonrpc.Message // what is left of a batch; used by Read only
 
@@ -35,11 +40,13 @@ type conn struct {
 	left        *frame // what was not taken up
 	initialized bool
 
-	stop  chan struct{} // closed by Close
-	ended chan struct{} // closed when Read has said that the input is over
-	wake  chan struct{} // signals that a pending request was answered
+	stop   chan struct{} // closed by Close
+	finish chan struct{} // closed when the session is to end, whatever the input says
+	ending chan struct{} // closed when calls are to end that still run
+	ended  chan struct{} // closed when Read has said that the input is over
+	wake   chan struct{} // signals that a pending request was answered
 
-	once, end sync.Once
+	once, end, told sync.Once
 
 	// The two locks are never held together.
 	writing sync.Mutex // guards out and mute
@@ -71,6 +78,7 @@ type batch struct {
 type connOptions struct {
 	max    int // bytes of a line
 	drain  time.Duration
+	atEnd  func()
 	stale  func() bool // see [Options.Stale]; may be nil
 	unread []byte      // comes before the input; its first line is never stale
 }
@@ -79,8 +87,11 @@ func newConn(in io.Reader, out io.Writer, o connOptions) *conn {
 	c := &conn{
 		out:     out,
 		drain:   o.drain,
+		atEnd:   o.atEnd,
 		frames:  make(chan frame),
 		stop:    make(chan struct{}),
+		finish:  make(chan struct{}),
+		ending:  make(chan struct{}),
 		ended:   make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 		pending: map[jsonrpc.ID]*pending{},
@@ -102,6 +113,9 @@ func (c *conn) Close() error {
 	return nil
 }
 
+// Finish makes Read say that the input is over, once what runs has been answered or given up.
+func (c *conn) Finish() { c.told.Do(func() { close(c.finish) }) }
+
 // Read returns the next message, or io.EOF when the input or the session is over.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
@@ -115,13 +129,19 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, c.over()
 		case <-c.stop:
 			return nil, c.over()
+		case <-c.finish:
+			c.windUp()
+			return nil, c.over()
 		case f := <-c.frames:
 			if f.err != nil {
-				c.settle()
+				c.settle(c.drain, c.finish)
+				c.windUp()
 				return nil, c.over()
 			}
 			if f.stale {
-				c.handOver(ctx, f)
+				if !c.handOver(ctx, f) {
+					c.windUp()
+				}
 				return nil, c.over()
 			}
 			c.accept(f)
@@ -136,18 +156,40 @@ func (c *conn) over() error {
 
 // settle waits a little for requests that are still being worked on: a script may
 // write its requests, close the pipe and read the answers.
-func (c *conn) settle() {
-	t := time.NewTimer(c.drain)
+func (c *conn) settle(most time.Duration, until <-chan struct{}) {
+	t := time.NewTimer(most)
 	defer t.Stop()
 	for c.working() > 0 {
 		select {
 		case <-c.wake:
 		case <-t.C:
 			return
+		case <-until:
+			return
 		case <-c.stop:
 			return
 		}
 	}
+}
+
+// windUp ends what runs while answers can still be given: behind the end of Read the SDK
+// sends none.
+func (c *conn) windUp() {
+	close(c.ending)
+	until := time.Now().Add(endMost)
+	if c.atEnd != nil {
+		done := make(chan struct{})
+		go func() { defer close(done); c.atEnd() }()
+		t := time.NewTimer(endMost)
+		defer t.Stop()
+		select {
+		case <-done:
+		case <-t.C: // left behind, as a handler is that does not end
+		case <-c.stop:
+			return
+		}
+	}
+	c.settle(min(linger, time.Until(until)), nil)
 }
 
 func (c *conn) working() int {

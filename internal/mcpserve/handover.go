@@ -39,9 +39,9 @@ func (s *Server) Resume(ctx context.Context, state []byte, in io.Reader, out io.
 	if s.keep != nil {
 		s.keep.restore(from.Artifacts)
 	}
-	c := newConn(in, out, connOptions{max: s.opts.MaxFrame, drain: s.opts.Drain, stale: s.opts.Stale, unread: from.Unread})
+	c := newConn(in, out, connOptions{max: s.opts.MaxFrame, drain: s.opts.Drain, atEnd: s.opts.AtEnd, stale: s.opts.Stale, unread: from.Unread})
 	defer c.Close()
-	session, err := s.sdk.Connect(ctx, c, &mcp.ServerSessionOptions{State: &from.Session})
+	session, err := s.sdk.Connect(context.WithValue(ctx, connKey{}, c), c, &mcp.ServerSessionOptions{State: &from.Session})
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
@@ -64,9 +64,14 @@ func (s *Server) await(ctx context.Context, c *conn, done <-chan struct{}) {
 		return
 	case <-c.ended:
 	case <-ctx.Done():
-		c.Close()
+		c.Finish()
+		select {
+		case <-c.ended:
+		case <-time.After(endMost + last): // the SDK does not come back to read
+			c.Close()
+		}
 	}
-	t := time.NewTimer(linger)
+	t := time.NewTimer(last)
 	defer t.Stop()
 	select {
 	case <-done:
@@ -111,21 +116,25 @@ func (s *shelf) restore(list []keptArtifact) {
 }
 
 // handOver finishes what runs and then says nothing more. No stream is among it: this
-// package offers no changes to listen to, so that one ends as soon as it begins.
-func (c *conn) handOver(ctx context.Context, f frame) {
+// package offers no changes to listen to, so that one ends as soon as it begins. It reports
+// whether that came before the end of everything.
+func (c *conn) handOver(ctx context.Context, f frame) bool {
 	for c.unanswered() > 0 {
 		select {
 		case <-c.wake:
 		case <-c.stop:
-			return
+			return false
+		case <-c.finish:
+			return false
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 	c.writing.Lock()
 	c.mute = true
 	c.writing.Unlock()
 	c.left = &f
+	return true
 }
 
 // unanswered counts what was asked and whose answer is not out.

@@ -28,9 +28,13 @@ type Options struct {
 	MaxCalls int // tool calls running at once; 0 means 16
 	MaxFrame int // bytes of one incoming message; 0 means 8 MiB
 
-	// Drain is how long requests may still be answered after the input ended; 0 means
-	// 800 ms. A longer one gives up the promise to end within two seconds.
+	// Drain is how long requests may go on after the input ended; 0 means 800 ms. A longer
+	// one, or any with AtEnd above 400 ms, gives up the promise to end within two seconds.
 	Drain time.Duration
+
+	// AtEnd, when it is set, is called once a session when it is about to end and calls are told
+	// so. It ends what they wait for, such that they can still answer, within a second.
+	AtEnd func()
 
 	// Whole names clients (by clientInfo.name) that always get whole answers.
 	Whole []string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,8 +20,8 @@ func Describe(t testing.TB, b *strings.Builder, ops []op.Op) {
 		s := o.Spec()
 		fmt.Fprintf(b, "\n## %s\n\n**%s.** %s\n\n", s.Name, s.Title, strings.TrimSpace(s.Doc))
 		fmt.Fprintf(b, "Hints: read-only %s, destructive %s, idempotent %s, open world %s.\n", yes(s.ReadOnly), yes(s.Destructive), yes(s.Idempotent), yes(s.OpenWorld))
-		schema(t, b, "Input", o.InputSchema())
-		schema(t, b, "Output", o.OutputSchema())
+		schema(t, b, "Input", true, o.InputSchema())
+		schema(t, b, "Output", false, o.OutputSchema())
 	}
 }
 
@@ -48,14 +49,15 @@ type node struct {
 	Properties  json.RawMessage
 }
 
-func schema(t testing.TB, b *strings.Builder, title string, raw json.RawMessage) {
+// schema writes the table of one. asked says that others fill it, who must know what is required.
+func schema(t testing.TB, b *strings.Builder, title string, asked bool, raw json.RawMessage) {
 	t.Helper()
 	var n node
 	if err := json.Unmarshal(raw, &n); err != nil {
 		t.Fatal(err)
 	}
 	rows := &strings.Builder{}
-	members(t, rows, "", &n)
+	members(t, rows, "", &n, asked)
 	if rows.Len() == 0 {
 		fmt.Fprintf(b, "\n### %s\n\nNothing.\n", title)
 		return
@@ -64,7 +66,7 @@ func schema(t testing.TB, b *strings.Builder, title string, raw json.RawMessage)
 }
 
 // members writes a row for every property, in the schema's own order.
-func members(t testing.TB, b *strings.Builder, prefix string, n *node) {
+func members(t testing.TB, b *strings.Builder, prefix string, n *node, asked bool) {
 	t.Helper()
 	if n.Properties == nil {
 		return
@@ -89,8 +91,12 @@ func members(t testing.TB, b *strings.Builder, prefix string, n *node) {
 			kind += " of " + strings.Trim(string(p.Items.Type), `"`)
 			of, field = p.Items, field+"[]"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", field, kind, meaning(&p, of))
-		members(t, b, field+".", of)
+		said := meaning(&p, of)
+		if asked && slices.Contains(n.Required, name.(string)) {
+			said = strings.TrimSpace("Required. " + said)
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", field, kind, said)
+		members(t, b, field+".", of, asked)
 	}
 }
 

@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -50,6 +51,15 @@ func (c Call) Report(done, total float64, message string) {
 		c.Progress(done, total, message)
 	}
 }
+
+// Withdrawn is the cause of the end of a call's context when its caller said that it no longer
+// wants the call. A context that ends for another cause does not say that: the connection may be
+// gone, or the program be ending.
+var Withdrawn = errors.New("the caller took the call back")
+
+// Ending is the cause of the end of a call's context when the program ends: what the call
+// answers soon still reaches its caller.
+var Ending = errors.New("the program is ending")
 
 // Runner runs calls. A gate, a [Set] and a recovering wrapper are Runners.
 type Runner interface {

@@ -101,6 +101,8 @@ type Outcome[Out any] struct {
 // Op is an operation of dodo: what the gate runs and the surfaces show.
 type Op struct {
 	Def
+	Proposes bool // it was made by [Propose]
+
 	args op.Op
 	bind func(json.RawMessage) (Bound, error)
 }
@@ -141,7 +143,9 @@ func Propose[In, Out any](d Def, handler func(context.Context, Call, In) (Answer
 	if d.Class != ClassMutate && d.Class != ClassExec {
 		panic("contract: " + d.Name + " proposes no act; make it with Read")
 	}
-	return answering(d, handler)
+	o := answering(d, handler)
+	o.Proposes = true
+	return o
 }
 
 // DoOnce is Do for an operation with an idempotency key whose effect is written down: outcome

@@ -12,6 +12,7 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/fault"
+	"localmcp/internal/op"
 )
 
 // Authority says who calls and what holds on a workspace, at this moment. Every method is
@@ -88,6 +89,13 @@ func (g *Gate) Run(ctx context.Context, r Request) *contract.Reply {
 	ctx, end := context.WithCancel(ctx) // what lasts as long as the call, such as a view, ends with it
 	defer end()
 	result, err := c.run(ctx)
+	if errors.Is(context.Cause(ctx), op.Ending) && errors.Is(err, context.Canceled) && fault.From(err).Code == fault.Internal {
+		hint := "nothing was done"
+		if c.done {
+			hint = afterEffect
+		}
+		err = ending(hint)
+	}
 	reply := c.reply(result, err)
 	if err := c.record(reply); err != nil {
 		g.Log.Error("audit failed; the result is withheld", "op", r.Op, "request", c.id, "cause", err)

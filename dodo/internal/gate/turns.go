@@ -2,11 +2,18 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/internal/fault"
+	"localmcp/internal/op"
 )
+
+// ending is the fault of a call that was not finished because the program ends.
+func ending(hint string) error {
+	return fault.New(contract.Conflict, "dodo is ending").WithHint("%s; connect again, then make the call again", hint).Retry()
+}
 
 // longestQueue is how many calls may wait for their turn in one workspace.
 const longestQueue = 32
@@ -46,15 +53,18 @@ func (t *Turns) Take(ctx context.Context) (release func(), err error) {
 		if c == mine {
 			t.waiting = append(t.waiting[:i], t.waiting[i+1:]...)
 			t.mu.Unlock()
-			return nil, cancelled()
+			return nil, cancelled(ctx)
 		}
 	}
 	t.mu.Unlock()
 	t.pass() // the turn came at the same moment
-	return nil, cancelled()
+	return nil, cancelled(ctx)
 }
 
-func cancelled() error {
+func cancelled(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), op.Ending) {
+		return ending("nothing was changed")
+	}
 	return fault.New(contract.Conflict, "the call was cancelled while it waited for its turn").WithHint("nothing was changed; call again").Retry()
 }
 

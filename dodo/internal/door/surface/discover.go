@@ -108,12 +108,16 @@ func notes(o contract.Op) []string {
 		"workspaceId and workspaceEpoch stand beside operation and args, never inside args.",
 		"Needs the scope " + string(o.Scope) + ".",
 	}
-	switch o.Class {
-	case contract.ClassMutate:
+	switch {
+	case o.Proposes:
+		n = append(n, "Runs nothing and changes nothing: what it proposes waits for the owner, who approves or refuses exactly that.")
+	case o.ReadOnly && o.Class == contract.ClassExec:
+		n = append(n, "Runs nothing, but reaches beyond this machine: the owner may have to approve it.")
+	case o.Class == contract.ClassMutate:
 		n = append(n, "Changes files: the owner may have to approve it. It is journaled and can be rolled back.")
-	case contract.ClassExec:
+	case o.Class == contract.ClassExec:
 		n = append(n, "Runs something: the owner may have to approve it.")
-	case contract.ClassPlan:
+	case o.Class == contract.ClassPlan:
 		n = append(n, "Changes no file.")
 	}
 	in := string(o.InputSchema())

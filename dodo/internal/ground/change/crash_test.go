@@ -316,7 +316,7 @@ func TestOutcome(t *testing.T) {
 			if !done {
 				w.call("rollback_changes", undo) // as if it were new
 			}
-			list, err := w.svc.History(context.Background(), 1)
+			list, err := w.svc.History(context.Background(), "", 1)
 			must(t, err)
 			w.call("rollback_changes", obj{"changesetId": list[0].ID, "idempotencyKey": "12345679"})
 			if o, err := outcome(w, "rollback_changes", undo); err != nil || o.Known {
@@ -533,7 +533,7 @@ func TestKillNine(t *testing.T) {
 		must(t, w.svc.Reconcile(context.Background()))
 		w.clean()
 		got := w.tree()
-		list, err := w.svc.History(context.Background(), 1)
+		list, err := w.svc.History(context.Background(), "", 1)
 		must(t, err)
 		switch {
 		case maps.Equal(got, after):

@@ -4,12 +4,27 @@ import (
 	"context"
 	"time"
 
+	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/state"
+	"localmcp/internal/fault"
 )
 
-// History lists the newest changes of the workspace, at most limit.
-func (s *Service) History(ctx context.Context, limit int) ([]Changeset, error) {
-	entries, err := s.journal.entries(ctx, "workspace = ? ORDER BY seq DESC LIMIT ?", s.WorkspaceID, limit)
+// History lists the newest changes of the workspace, at most limit; older ones than that of
+// the id before, unless it is empty.
+func (s *Service) History(ctx context.Context, before string, limit int) ([]Changeset, error) {
+	where, args := "workspace = ?", []any{s.WorkspaceID}
+	if before != "" {
+		there, err := s.journal.entries(ctx, where+" AND id = ?", s.WorkspaceID, before)
+		if err != nil {
+			return nil, err
+		}
+		if len(there) == 0 {
+			return nil, fault.New(contract.NotFound, "cursor is not one that change_history gave, or its change is forgotten by now").
+				WithHint("leave cursor out to begin with the newest")
+		}
+		where, args = where+" AND seq < (SELECT seq FROM changesets WHERE id = ?)", append(args, before)
+	}
+	entries, err := s.journal.entries(ctx, where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
 	list := make([]Changeset, len(entries))
 	for i, e := range entries {
 		list[i] = e.Changeset

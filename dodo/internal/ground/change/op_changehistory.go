@@ -10,7 +10,8 @@ import (
 const historyPaths = 5
 
 type changeHistoryIn struct {
-	Limit int `json:"limit" min:"1" max:"100" default:"20" doc:"How many to list, the newest first."`
+	Limit  int    `json:"limit" min:"1" max:"100" default:"20" doc:"How many to list, the newest first."`
+	Cursor string `json:"cursor,omitempty" maxLength:"128" doc:"nextCursor of the answer before: lists older ones."`
 }
 
 type changeHistoryOut struct {
@@ -35,9 +36,13 @@ func (s *Service) changeHistory() contract.Op {
 		Doc:   "Lists the changes that were made to this workspace through dodo, the newest first, with what rollback_changes needs to take one back.",
 		Scope: contract.ScopeRead, Class: contract.ClassRead, ReadOnly: true, Idempotent: true,
 	}, func(ctx context.Context, _ contract.Call, in changeHistoryIn) (a contract.Answer[changeHistoryOut], err error) {
-		list, err := s.History(ctx, in.Limit)
+		list, err := s.History(ctx, in.Cursor, in.Limit+1)
 		if err != nil {
 			return a, err
+		}
+		if len(list) > in.Limit {
+			list = list[:in.Limit]
+			a.Truncated, a.NextCursor = true, list[in.Limit-1].ID
 		}
 		a.Data.Changesets = []historyEntry{}
 		for _, c := range list {

@@ -568,7 +568,7 @@ func TestApprovalShowsTheDifference(t *testing.T) {
 	p := shows("apply_changes", plan, "-one\n", "+two\n")
 	_, err := p.Run(context.Background())
 	must(t, err)
-	list, err := w.svc.History(context.Background(), 1)
+	list, err := w.svc.History(context.Background(), "", 1)
 	must(t, err)
 	shows("rollback_changes", obj{"changesetId": list[0].ID, "idempotencyKey": "12345678"}, "-two\n", "+one\n")
 	made := w.call("write_file", obj{"path": "new", "content": "made\n same\n"})
@@ -634,4 +634,24 @@ func TestHistory(t *testing.T) {
 	if last.str("status") != "committed" || last.str("kind") != "apply" || last.str("summary") != "write_file: modify 1 file" || last.str("committedAt") == "" {
 		t.Errorf("%v", last)
 	}
+	var ids []string
+	for cursor := ""; ; {
+		d, r, err := w.callAs(client, "change_history", obj{"limit": 2, "cursor": cursor})
+		must(t, err)
+		for _, c := range d["changesets"].([]any) {
+			ids = append(ids, data(c.(map[string]any)).str("changesetId"))
+		}
+		if r.Truncated != (r.NextCursor != "") {
+			t.Errorf("truncated %v, cursor %q", r.Truncated, r.NextCursor)
+		}
+		if cursor = r.NextCursor; cursor == "" {
+			break
+		}
+		w.call("write_file", obj{"path": "f", "content": "d"}) // newer ones come in no later page
+	}
+	if len(ids) != 3 || ids[0] != last.str("changesetId") || ids[1] == ids[2] {
+		t.Errorf("%v", ids)
+	}
+	_, err := w.try("change_history", obj{"cursor": "cs_0"})
+	refused(t, err, contract.NotFound)
 }

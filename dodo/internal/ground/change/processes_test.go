@@ -72,7 +72,7 @@ func TestFourProcesses(t *testing.T) {
 		}
 		w.holds(fmt.Sprintf("own/p%d/9.txt", p), fmt.Sprintf("p%d %d\n", p, n-1))
 	}
-	list, err := w.svc.History(context.Background(), 5*4*n)
+	list, err := w.svc.History(context.Background(), "", 5*4*n)
 	must(t, err)
 	committed := 0
 	for _, c := range list {

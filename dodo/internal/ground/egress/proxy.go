@@ -43,6 +43,10 @@ func NewProxy(d *Dialer) *Proxy {
 	return &Proxy{dialer: d, idle: idleTime, head: headTime, between: betweenTime}
 }
 
+// Remedy says in a sentence or two how the owner lets through what was refused; empty when
+// nothing would.
+func (p *Proxy) Remedy() string { return p.remedy(p.dialer.rules.only) }
+
 // Serve serves the connections of a listener until ctx ends or the listener is closed, and
 // returns when all that it began has ended. It closes the listener. The listener may live
 // in another network namespace: connections go out from this process's own. Call it once.
@@ -150,6 +154,9 @@ func (s *serving) dial(ctx context.Context, network, address string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
+	if _, err := s.dialer.before(t); err != nil {
+		return nil, err // what else is to be said of an address goes first
+	}
 	if t.name == "" && !s.dialer.rules.named(t.addr, t.port) {
 		return nil, s.dialer.rules.refuse(t, "it is an address, and only hosts with a name are reached unless the owner allowed the address")
 	}
@@ -216,7 +223,7 @@ func (s *serving) refused(w http.ResponseWriter, host string, err error) {
 	switch f.Code {
 	case contract.Forbidden:
 		status = http.StatusForbidden
-		s.refusals.add(host)
+		s.refusals.add(host, f)
 	case contract.Timeout:
 		status = http.StatusGatewayTimeout
 	}

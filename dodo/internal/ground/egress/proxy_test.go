@@ -503,3 +503,48 @@ func TestRefusedIsBounded(t *testing.T) {
 		t.Errorf("%d %q", n, targets)
 	}
 }
+
+// TestRemedy: who is refused hears by which setting the owner would let it through, and nothing
+// where none would.
+func TestRemedy(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules egress.Config
+		ask   []string
+		want  string
+	}{
+		"nothing refused":  {egress.Config{}, nil, ""},
+		"private":          {egress.Config{}, []string{"lan.example:443", "10.1.2.3:80", "lan.example:443"}, "The owner can allow it: `dodo config set egressAllow '*' 'lan.example:443' '10.1.2.3:80'`, where * keeps everything public; then dodo must be restarted."},
+		"another port":     {egress.Config{}, []string{"site.example:22"}, "The owner can allow it: `dodo config set egressAllow '*' 'site.example:22'`, where * keeps everything public; then dodo must be restarted."},
+		"a list":           {egress.Config{Allow: []string{"site.example"}}, []string{"lan.example:443"}, "The owner can add lan.example:443 to the setting egressAllow: `dodo config get egressAllow` shows the list, `dodo config set egressAllow ...` writes all of it; then dodo must be restarted."},
+		"denied":           {egress.Config{Deny: []string{"site.example"}}, []string{"site.example:443"}, "The owner's setting egressDeny names what was refused: `dodo config get egressDeny` shows the list."},
+		"never":            {egress.Config{}, []string{"224.0.0.1:80"}, ""},
+		"never, with list": {egress.Config{Allow: []string{"x.example"}}, []string{"224.0.0.1:80"}, ""},
+		"denied address":   {egress.Config{Deny: []string{"203.0.113.0/24"}}, []string{"203.0.113.7:80"}, "The owner's setting egressDeny names what was refused: `dodo config get egressDeny` shows the list."},
+		"public address":   {egress.Config{}, []string{"1.1.1.1:443"}, "The owner can allow it: `dodo config set egressAllow '*' '1.1.1.1:443'`, where * keeps everything public; then dodo must be restarted."},
+		"what is no host":  {egress.Config{}, []string{"a\u202eb:443"}, ""},
+		"more than enough": {egress.Config{Allow: []string{"x.example"}}, []string{"a.example:1", "b.example:1", "c.example:1", "d.example:1", "e.example:1", "f.example:1", "a.example:1"}, "The owner can add a.example:1, b.example:1, c.example:1, d.example:1, e.example:1 ... to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t)
+			c.rules.Resolve = book{"site.example": "203.0.113.7", "lan.example": "10.1.2.3"}.resolve
+			p := egress.NewProxy(dialer(t, c.rules))
+			ctx, end := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- p.Serve(ctx, l) }()
+			s := &served{Proxy: p, address: l.Addr().String()}
+			for _, host := range c.ask {
+				s.raw(t, "CONNECT "+host+" HTTP/1.1\r\n\r\n")
+			}
+			end()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if n, _ := p.Refused(); n != len(c.ask) {
+				t.Errorf("%d refused", n)
+			}
+			if got := p.Remedy(); got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want)) {
+				t.Errorf("%s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

@@ -119,7 +119,7 @@ func (r rules) judge(t target, g grant, a netip.Addr) error {
 	need, what := look(a)
 	switch {
 	case need == never:
-		return fault.New(contract.Forbidden, "no connection is made to %s: its address is set aside (%s)", t, what).WithHint("use another host")
+		return setAside(t, what)
 	case r.named(a, t.port):
 		return nil
 	case g == none:
@@ -136,19 +136,37 @@ func (r rules) judge(t target, g grant, a netip.Addr) error {
 	return r.hint(way, fault.New(contract.Forbidden, "no connection is made to %s: its address is not public (%s)", t, what))
 }
 
+// What the details of a fault tell: the setting that refused, and the entry of egressAllow that
+// would let it through.
+const (
+	bySetting = "setting"
+	allowing  = "allowEntry"
+)
+
 // denied is the fault of what a deny entry names.
 func denied(t target) error {
 	return fault.New(contract.Forbidden, "no connection is made to %s: the owner's setting egressDeny names it", t).
-		WithHint("the owner can change it: `dodo config get egressDeny` shows the list")
+		WithHint("the owner can change it: `dodo config get egressDeny` shows the list").With(bySetting, "egressDeny")
+}
+
+// setAside is the fault of an address that no entry lets through.
+func setAside(t target, what string) error {
+	return fault.New(contract.Forbidden, "no connection is made to %s: its address is set aside (%s)", t, what).WithHint("use another host")
 }
 
 // refuse is the fault of what no allow entry names.
 func (r rules) refuse(t target, why string) error {
+	if t.name == "" {
+		if need, what := look(t.addr); need == never {
+			return setAside(t, what)
+		}
+	}
 	return r.hint(t, fault.New(contract.Forbidden, "no connection is made to %s: %s", t, why))
 }
 
 // hint says by which entry the owner would allow it.
 func (r rules) hint(t target, f *fault.Error) error {
+	f = f.With(bySetting, "egressAllow").With(allowing, t.String())
 	if r.only {
 		return f.WithHint("the owner can add %s to the setting egressAllow; `dodo config set egressAllow …` writes the whole list", t)
 	}

@@ -100,10 +100,16 @@ func killsServer(t *testing.T, mode sandbox.Mode) {
 	if d := w.call("job_wait", obj{"jobId": running, "waitMs": 1000}); d["exited"] != false || d.str("stdout") != "begun\n" {
 		t.Errorf("%v", d)
 	}
-	_, err := w.try("job_cancel", obj{"jobId": running})
-	refused(t, err, contract.Conflict)
-	_, err = w.try("job_input", obj{"jobId": running, "data": "x"})
-	refused(t, err, contract.Conflict)
+	for name, want := range map[string]string{"job_cancel": "its output can be read", "job_input": "only the server that started it"} {
+		args := obj{"jobId": running}
+		if name == "job_input" {
+			args["data"] = "x"
+		}
+		_, err := w.try(name, args)
+		if f := refused(t, err, contract.Conflict); !strings.Contains(f.Hint, want) || !strings.Contains(f.Hint, "dodo jobs cancel "+running) {
+			t.Errorf("%s: %s", name, f.Hint)
+		}
+	}
 
 	must(t, c.Process.Kill())
 	_ = c.Wait()

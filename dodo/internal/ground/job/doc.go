@@ -7,7 +7,8 @@
 //
 // What one may rely on: a call waits for its command for waitMs at most, once it has its turn in
 // the workspace, which starting takes and waiting does not, and comes back with the job's id when
-// it still runs; what feeds or ends a job needs no turn; a job goes on when its caller is gone; what ends it ends all that it started,
+// it still runs; what feeds or ends a job needs no turn; a job goes on when its caller is gone, and ends when the
+// caller takes back the call that started it and still waits; what ends it ends all that it started,
 // as far as its [sandbox.Isolation] holds it; its standard input is closed unless it was asked
 // for; output takes memory of a few buffers and disk up to the limits, oldest first, and its
 // beginning stays; what is shown of it is valid UTF-8 without control sequences, with the

@@ -23,7 +23,7 @@ type live struct {
 	proc     *sandbox.Process
 	out, err *spool
 	readers  []*os.File    // what the spools read
-	refused  chan []string // what the proxy did not let it reach, when that has ended
+	refused  chan Refused  // what the proxy did not let it reach, when that has ended
 	cancel   func()        // ends the proxy
 	done     chan struct{} // closed when it is over and that is written down
 
@@ -137,7 +137,7 @@ func (j *live) spawn(ctx context.Context, o *order) (err error) {
 			if err != nil {
 				return scriptFault(err)
 			}
-			spec.Args, spec.Scripts = []string{shell, file}, []string{file}
+			spec.Args, spec.Script = []string{shell, file}, file
 		}
 	}
 	most := int64(s.Limits.JobLogBytesPerJob)
@@ -222,7 +222,7 @@ func (j *live) connect() {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	j.refused = make(chan []string, 1)
+	j.refused = make(chan Refused, 1)
 	j.cancel = func() { cancel(); _ = l.Close() }
 	go func() {
 		refused, err := j.s.Connect.Serve(ctx, l)
@@ -270,7 +270,7 @@ func (j *live) watch() {
 	held := j.drained()
 	j.closeInput()
 	j.cancel()
-	var refused []string
+	var refused Refused
 	if j.refused != nil {
 		refused = <-j.refused
 	}
@@ -290,7 +290,7 @@ func (j *live) watch() {
 	if n := j.out.lost.Load() + j.err.lost.Load(); n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d bytes of output could not be stored: the disk of the installation directory is full or cannot be written.", n))
 	}
-	if len(refused) > 0 {
+	if len(refused.Hosts) > 0 {
 		r.Notes = append(r.Notes, refusal(refused))
 	}
 	r.OutBytes, r.ErrBytes, r.Kept = j.out.size.Load(), j.err.size.Load(), j.out.kept+j.err.kept
@@ -306,10 +306,11 @@ func (j *live) watch() {
 	s.trim(context.Background())
 }
 
-// refusal names hosts: text from outside, bounded.
-func refusal(hosts []string) string {
+// refusal names hosts, bounded, and what can be done.
+func refusal(r Refused) string {
 	const most, long = 10, 100
 	var list []string
+	hosts := r.Hosts
 	for _, h := range hosts[:min(len(hosts), most)] {
 		list = append(list, text.Visible(clip(strings.ReplaceAll(h, "\n", " "), long)))
 	}
@@ -317,7 +318,7 @@ func refusal(hosts []string) string {
 	if n := len(hosts) - len(list); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return "The command was not let reach: " + strings.Join(list, ", ") + more + "."
+	return strings.TrimSpace("The command was not let reach: " + strings.Join(list, ", ") + more + ". " + r.Remedy)
 }
 
 // drained waits for the end of the output. It does not wait for long for what outlives the

@@ -47,7 +47,7 @@ func (s *Service) cancel(r *record) (status string, err error) {
 	}
 	j := s.running(r.ID)
 	if j == nil {
-		return "", elsewhere(r)
+		return "", elsewhere(r, "its output can be read from here; ")
 	}
 	return string(cmp.Or(j.end(Canceled, killAfter), canceling)), nil
 }

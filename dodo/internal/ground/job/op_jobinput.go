@@ -79,7 +79,7 @@ func (s *Service) feedable(ctx context.Context, p contract.Principal, id string)
 	}
 	j := s.running(id)
 	if j == nil {
-		return nil, elsewhere(r)
+		return nil, elsewhere(r, "only the server that started it can write to it: use the client of that one; ")
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -29,7 +29,7 @@ type runCommandOut struct {
 func (s *Service) runCommand() contract.Op {
 	d := runs("run_command", "Run a shell command",
 		"Runs a command in the workspace and waits for it: up to 45 seconds unless waitMs says otherwise. The answer has the beginning and the end of its output. "+
-			"A command that takes longer goes on: job_wait waits for it, job_output reads, job_cancel ends it. An exit code other than 0 is an answer, not a failure.")
+			"A command that takes longer goes on: job_wait waits for it, job_output reads, job_cancel ends it. Cancelling the call while it waits ends the command. An exit code other than 0 is an answer, not a failure.")
 	return contract.DoOnce(d, func(ctx context.Context, c contract.Call, in runCommandIn) (contract.Act[runCommandOut], error) {
 		var none contract.Act[runCommandOut]
 		o, err := s.draft(c, d.Name, in.IdempotencyKey, asked{
@@ -53,7 +53,7 @@ func (s *Service) runCommand() contract.Op {
 		}}
 		if !in.Background {
 			act.Follow = func(ctx context.Context, a contract.Answer[runCommandOut]) (contract.Answer[runCommandOut], error) {
-				r, err := s.wait(ctx, c, a.Data.JobID, time.Duration(in.WaitMs)*time.Millisecond)
+				r, err := s.see(ctx, c, a.Data.JobID, time.Duration(in.WaitMs)*time.Millisecond)
 				if err != nil {
 					return a, s.unseen(err, a.Data.JobID)
 				}

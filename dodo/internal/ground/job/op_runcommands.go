@@ -45,7 +45,7 @@ type oneOut struct {
 
 func (s *Service) runCommands() contract.Op {
 	d := runs("run_commands", "Run shell commands at once",
-		"Runs up to 8 commands at the same time and waits for all: up to 45 seconds unless waitMs says otherwise. None is started unless all of them can be. "+
+		"Runs up to 8 commands at the same time and waits for all: up to 45 seconds unless waitMs says otherwise. None is started unless all of them can be; cancelling the call while it waits ends them. "+
 			"For commands that do not depend on each other; what has an order belongs into one run_command.")
 	return contract.Do(d, func(ctx context.Context, c contract.Call, in runCommandsIn) (contract.Act[runCommandsOut], error) {
 		var none contract.Act[runCommandsOut]
@@ -127,7 +127,7 @@ func (b *batch) follow(ctx context.Context, c contract.Call) (contract.Answer[ru
 			continue
 		}
 		waits.Go(func() {
-			now, err := b.s.wait(ctx, each, r.ID, most)
+			now, err := b.s.see(ctx, each, r.ID, most)
 			if fails[i] = err; err == nil {
 				b.records[i] = now
 			}

@@ -34,7 +34,7 @@ var owner = contract.LocalOwner()
 
 // List gives the newest jobs of the workspace, whoever started them.
 func (s *Service) List(ctx context.Context, most int) ([]Job, error) {
-	list, err := s.list(ctx, owner, most)
+	list, err := s.list(ctx, owner, "", most)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,19 @@ func (s *Service) Job(ctx context.Context, id string) (Job, error) {
 		return Job{}, err
 	}
 	return s.job(r), nil
+}
+
+// Workspace is the id of the workspace that a job belongs to, be it another one than this
+// service's. An unknown job gives JOB_NOT_FOUND.
+func (s *Service) Workspace(ctx context.Context, id string) (string, error) {
+	list, err := s.rows(ctx, "id = ?", id)
+	if err == nil && len(list) == 0 {
+		err = notFound(id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return list[0].Workspace, nil
 }
 
 func (s *Service) job(r *record) Job {

@@ -12,11 +12,11 @@ import (
 // A refuser lets nobody through, and says whom.
 type refuser []string
 
-func (r refuser) Serve(ctx context.Context, l net.Listener) ([]string, error) {
+func (r refuser) Serve(ctx context.Context, l net.Listener) (Refused, error) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			return r, err
+			return Refused{Hosts: r, Remedy: "The owner can."}, err
 		}
 		_ = c.Close()
 	}
@@ -36,7 +36,7 @@ func TestProxyEndsWithTheJob(t *testing.T) {
 	j.connect()
 	j.cancel()
 	note := refusal(<-j.refused)
-	if strings.ContainsAny(note, "\n\x1b") || len(note) > 1500 || !strings.HasSuffix(note, "and 12 more.") || !strings.Contains(note, `a.example \u{1b}[31m`) {
+	if strings.ContainsAny(note, "\n\x1b") || len(note) > 1500 || !strings.HasSuffix(note, "and 12 more. The owner can.") || !strings.Contains(note, `a.example \u{1b}[31m`) {
 		t.Errorf("%q", note)
 	}
 	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/internal/fault"
+	"localmcp/internal/op"
 )
 
 func TestRunCommand(t *testing.T) {
@@ -180,6 +182,48 @@ func TestEarlyReturn(t *testing.T) {
 	if d := w.ended(d.str("jobId")); d.str("stdout") != "begun\nended\n" {
 		t.Errorf("%v", d)
 	}
+}
+
+// TestTakenBack: who cancels the call that started a command, and does not know its id yet,
+// ends it; who has the id does not, whatever becomes of the call that only waits.
+func TestTakenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	back := func(name string, args obj) {
+		t.Helper()
+		must(t, os.Remove(filepath.Join(w.root, "up")))
+		ctx, cancel := context.WithCancelCause(context.Background())
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.do(ctx, client, name, args)
+			done <- err
+		}()
+		if name != "job_wait" {
+			w.soon("its start", func() bool { _, err := os.Stat(filepath.Join(w.root, "up")); return err == nil })
+		}
+		cancel(op.Withdrawn)
+		must(t, <-done)
+	}
+	last := func(n int) (all []data) {
+		for _, j := range w.call("list_jobs", obj{"limit": n})["jobs"].([]any) {
+			all = append(all, w.call("job_status", obj{"jobId": j.(map[string]any)["jobId"]}))
+		}
+		return all
+	}
+	w.write("up", "", 0o644)
+	back("run_command", obj{"command": "touch up; sleep 600"})
+	back("run_commands", obj{"commands": []obj{{"command": "sleep 600"}, {"command": "sleep 0.2; touch up; sleep 600"}}})
+	for _, j := range last(3) {
+		if j.str("status") != "canceled" || !strings.Contains(fmt.Sprint(j["notes"]), "cancelled") {
+			t.Errorf("%v", j)
+		}
+	}
+	id := w.background("sleep 600")
+	back("job_wait", obj{"jobId": id})
+	if j := last(1)[0]; j.str("jobId") != id || j.str("status") != "running" {
+		t.Errorf("%v", j)
+	}
+	w.call("job_cancel", obj{"jobId": id})
 }
 
 // TestProgress: who waits hears of it, also for those of a batch that take longest.
@@ -440,6 +484,10 @@ func TestScript(t *testing.T) {
 		}
 		w.noScripts()
 	}
+	d := w.sh(pad(20<<10) + "echo $0; no-such-program")
+	if got := d.str("stdout") + d.str("stderr"); strings.Contains(got, w.dir) || !strings.HasPrefix(got, sandbox.ScriptPath+"\n"+sandbox.ScriptPath+":") {
+		t.Errorf("%q", got)
+	}
 	id := w.background(pad(20<<10) + "sleep 60")
 	w.call("job_cancel", obj{"jobId": id})
 	w.ended(id)
@@ -577,6 +625,42 @@ func TestPrincipals(t *testing.T) {
 		t.Errorf("%s, %v", status, err)
 	}
 	w.ended(id)
+}
+
+// TestListPages: a cursor goes on with the older jobs, whatever is started meanwhile, and is
+// worth nothing to another client.
+func TestListPages(t *testing.T) {
+	w := newWorld(t)
+	var started []string
+	run := func() { started = append(started, w.sh("true").str("jobId")) }
+	for range 5 {
+		run()
+	}
+	_, _, err := w.callAs(another, "run_command", obj{"command": "true"})
+	must(t, err)
+	var seen []string
+	cursor := ""
+	for i, more := range []bool{true, true, false} {
+		d, r, err := w.callAs(client, "list_jobs", obj{"limit": 2, "cursor": cursor})
+		must(t, err)
+		for _, j := range d["jobs"].([]any) {
+			seen = append(seen, data(j.(map[string]any)).str("jobId"))
+		}
+		if cursor = r.NextCursor; r.Truncated != more || (cursor != "") != more {
+			t.Errorf("page %d: truncated %v, cursor %q", i, r.Truncated, cursor)
+		}
+		if more {
+			_, _, err = w.callAs(another, "list_jobs", obj{"cursor": cursor})
+			refused(t, err, contract.NotFound)
+		}
+		run()
+	}
+	slices.Reverse(seen)
+	if !slices.Equal(seen, started[:5]) {
+		t.Errorf("listed %v of %v", seen, started)
+	}
+	_, err = w.try("list_jobs", obj{"cursor": "c20"})
+	refused(t, err, contract.NotFound)
 }
 
 // TestShutdown: no more jobs are started, those that run end, and who waits is answered.

@@ -14,11 +14,17 @@ import (
 	"localmcp/dodo/internal/ground/workspace"
 )
 
+// Refused is where a command was not let.
+type Refused struct {
+	Hosts  []string // text from outside
+	Remedy string   // what the owner can do, in sentences; may be empty
+}
+
 // A Connector lets a job reach the network through a proxy.
 type Connector interface {
 	// Serve answers what a command connects to as its proxy, until ctx ends or l is closed,
-	// and says to whom it did not let it: text from outside. It returns soon after.
-	Serve(ctx context.Context, l net.Listener) (refused []string, err error)
+	// and says to whom it did not let it. It returns soon after.
+	Serve(ctx context.Context, l net.Listener) (refused Refused, err error)
 }
 
 // Config is what a Service stands on.

@@ -2,11 +2,13 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/sandbox"
+	"localmcp/internal/op"
 )
 
 // wait waits until a job is over, for a time, and tells the caller meanwhile that it goes on.
@@ -20,6 +22,7 @@ func (s *Service) wait(ctx context.Context, c contract.Call, id string, most tim
 	defer report.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	gone := ctx.Done()
 	for {
 		var done chan struct{}
 		looks := look.C
@@ -36,13 +39,30 @@ func (s *Service) wait(ctx context.Context, c contract.Call, id string, most tim
 		case <-looks:
 		case <-limit.C:
 			return s.find(context.WithoutCancel(ctx), id) // it wrote meanwhile
-		case <-ctx.Done():
-			return s.find(context.WithoutCancel(ctx), id)
+		case <-gone:
+			if j == nil || !errors.Is(context.Cause(ctx), op.Ending) {
+				return s.find(context.WithoutCancel(ctx), id)
+			}
+			gone = nil // Stop ends it, and who waits still hears of that
+			limit.Reset(stopWait)
 		case <-report.C:
 			waited := time.Since(begun)
 			c.Report(waited.Seconds(), most.Seconds(), fmt.Sprintf("running for %d s; %d bytes of output", int(s.Now().Sub(r.Created).Seconds()), r.OutBytes+r.ErrBytes))
 		}
 	}
+}
+
+// see waits for a job that this call started. A caller that takes the call back before it has
+// the job's id ends the job: nobody else could.
+func (s *Service) see(ctx context.Context, c contract.Call, id string, most time.Duration) (*record, error) {
+	r, err := s.wait(ctx, c, id, most)
+	j := s.running(id)
+	if j == nil || !errors.Is(context.Cause(ctx), op.Withdrawn) {
+		return r, err
+	}
+	j.end(Canceled, killAfter, "It was ended because the call that started it was cancelled.")
+	c.Progress = nil
+	return s.wait(context.WithoutCancel(ctx), c, id, killAfter+2*drain)
 }
 
 func closed(c chan struct{}) bool {

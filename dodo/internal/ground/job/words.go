@@ -76,9 +76,11 @@ func notRunning(r *record) error {
 	return fault.New(contract.JobNotRunning, "the job is over: %s", r.Status).WithHint("job_output shows what it wrote").With("jobId", r.ID)
 }
 
-func elsewhere(r *record) error {
-	return fault.New(contract.Conflict, "the job belongs to another dodo process, which alone can do that").
-		WithHint("its output can be read from here; the owner can cancel it where it was started, or end that process").With("jobId", r.ID)
+// elsewhere is the fault of a job that another server of the workspace runs; also says what
+// more there is to do than to let the owner end it.
+func elsewhere(r *record, also string) error {
+	return fault.New(contract.Conflict, "another dodo server runs the job, and it alone can reach it").
+		WithHint("%sthe owner can end it: dodo jobs cancel %s", also, r.ID).With("jobId", r.ID)
 }
 
 func stopping() error {

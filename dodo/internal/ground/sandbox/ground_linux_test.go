@@ -88,7 +88,7 @@ type spec struct {
 	Network   sandbox.Network
 	ReadOnly  bool
 	Terminal  *sandbox.Size
-	Scripts   []string
+	Script    string
 }
 
 type answer struct {

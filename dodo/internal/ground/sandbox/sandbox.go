@@ -62,9 +62,10 @@ type Spec struct {
 	Network Network
 	// ReadOnly lets it change nothing in the workspace.
 	ReadOnly bool
-	// Scripts are private files given to it, by the absolute path that each is to have: it
-	// can read and run them. They are outside of the workspace.
-	Scripts []string
+	// Script, when set, is the absolute path of a private file outside of the workspace that it
+	// can read and run. Full and Bwrap show it at [ScriptPath], so that nothing it says of itself
+	// tells where it lies; in Args the path stands for that one.
+	Script string
 	// Read and Write are more files and directories that it sees, by absolute paths without
 	// links and outside of the workspace: what is in Write it may change too, unless ReadOnly
 	// is set. Who names them has made sure that the command may have them; what is not there
@@ -73,6 +74,10 @@ type Spec struct {
 
 	skip string // a step to leave out, for the test that it is missed
 }
+
+// ScriptPath is where a command behind walls of its own finds its [Spec.Script], unless
+// something that it sees of this machine is there.
+const ScriptPath = "/run/dodo/script"
 
 // Size is that of a terminal, in characters.
 type Size struct{ Columns, Rows uint16 }

@@ -24,7 +24,7 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 	if len(s.Args) == 0 || !filepath.IsAbs(s.Args[0]) || !filepath.IsAbs(s.Dir) {
 		return nil, fault.New(contract.InvalidInput, "a command needs the absolute paths of a program and a directory")
 	}
-	for _, list := range [][]string{s.Args, s.Env, s.Scripts, {s.Dir}} {
+	for _, list := range [][]string{s.Args, s.Env, {s.Script, s.Dir}} {
 		if slices.ContainsFunc(list, func(word string) bool { return strings.ContainsRune(word, 0) }) {
 			return nil, fault.New(contract.InvalidInput, "an argument, a directory or a variable has a NUL in it, which the system cannot pass on")
 		}
@@ -155,22 +155,20 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 		}
 	}
 	pl.Mounts = append(pl.Mounts, mount{From: p.cache, To: home, Write: true})
-	for _, script := range s.Scripts {
-		pl.Mounts = append(pl.Mounts, mount{From: script, To: script})
-	}
 	for _, path := range s.Read {
 		pl.Mounts = append(pl.Mounts, mount{From: path, To: path, Optional: true})
 	}
 	for _, path := range s.Write {
 		pl.Mounts = append(pl.Mounts, mount{From: path, To: path, Write: !s.ReadOnly, Optional: true})
 	}
+	pl.place(s.Script, p.root)
 	sortMounts(pl.Mounts)
 	pl.Mounts = append(pl.Mounts, root)
 	if !s.ReadOnly {
 		pl.Mounts = append(pl.Mounts, fixed(slices.Concat(kept.Fixed, p.above()))...)
 		pl.Mounts = append(pl.Mounts, guards(repositories(slices.Concat(kept.Git, s.Write)))...)
 	}
-	if pl.Covers, err = p.covers(kept.Secrets, pl.Mounts, s.Scripts); err != nil {
+	if pl.Covers, err = p.covers(kept.Secrets, pl.Mounts, s.Script); err != nil {
 		return pl, nil, err
 	}
 	pl.Run = []string{"/"}
@@ -186,6 +184,26 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 		notes = []string{"This kernel does not keep commands with the machine's network from sockets that other programs of it have without a file."}
 	}
 	return pl, notes, nil
+}
+
+// place shows a script where nothing else is, or where it lies.
+func (pl *plan) place(script, root string) {
+	if script == "" {
+		return
+	}
+	to := ScriptPath
+	for _, m := range append(pl.Mounts, mount{To: root}) {
+		if within(m.To, to) || within(to, m.To) {
+			to = script
+		}
+	}
+	pl.Mounts = append(pl.Mounts, mount{From: script, To: to})
+	pl.Args = slices.Clone(pl.Args)
+	for i, a := range pl.Args {
+		if a == script {
+			pl.Args[i] = to
+		}
+	}
 }
 
 // lastOnly keeps of each variable what was said last, as programs are started elsewhere:
@@ -228,11 +246,11 @@ func (p *Place) above() (dirs []string) {
 }
 
 // covers are the secret paths, and what no command may see of what is mounted.
-func (p *Place) covers(secrets []string, mounts []mount, scripts []string) (list []cover, err error) {
+func (p *Place) covers(secrets []string, mounts []mount, script string) (list []cover, err error) {
 	paths := slices.Clone(secrets)
 	for _, h := range p.box.hidden() {
 		seen := slices.ContainsFunc(mounts, func(m mount) bool {
-			return within(m.From, h) && !slices.Contains(scripts, m.From) && m.From != p.cache
+			return within(m.From, h) && m.From != script && m.From != p.cache
 		})
 		switch {
 		case !seen:
@@ -308,7 +326,10 @@ func (p *Place) planReduced(pl plan, s Spec, kept Kept) (plan, []string, error) 
 			pl.Run = append(pl.Run, dir)
 		}
 	}
-	pl.Run = append(append(append(pl.Run, "/proc"), s.Scripts...), s.Read...)
+	pl.Run = append(append(pl.Run, "/proc"), s.Read...)
+	if s.Script != "" {
+		pl.Run = append(pl.Run, s.Script)
+	}
 	pl.Write = []string{p.cache}
 	if s.ReadOnly {
 		pl.Run = append(append(pl.Run, p.root), s.Write...)

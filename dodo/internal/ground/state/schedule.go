@@ -63,21 +63,19 @@ func orNull(t time.Time) any {
 	return t.UnixMilli()
 }
 
-// AddSchedule keeps a new one as pending, unless the workspace has most open ones already:
-// RESOURCE_LIMIT.
-func (s *Store) AddSchedule(ctx context.Context, x Schedule, most int) error {
+// AddSchedule keeps a new one as pending, unless there is no room beside those of the workspace
+// that are open: what room says then.
+func (s *Store) AddSchedule(ctx context.Context, x Schedule, room func(open []Schedule) error) error {
 	return s.Write(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		now, open := s.stamp(), 0
-		if _, err := c.Row(ctx, "SELECT count(*) FROM schedules WHERE workspace = ? AND status IN ('pending', 'approved', 'paused') AND expires > ?",
-			[]any{x.Workspace, now}, &open); err != nil {
+		list, err := s.schedules(ctx, c, x.Workspace, false)
+		if err == nil {
+			err = room(list)
+		}
+		if err != nil {
 			return err
 		}
-		if open >= most {
-			return fault.New(contract.ResourceLimit, "the workspace has %d open schedules, which is the most", open).
-				WithHint("let the owner revoke some: dodo schedule list, then dodo schedule revoke ID")
-		}
-		_, err := c.Exec(ctx, `INSERT INTO schedules (id, workspace, payload, digest, status, reason, policy, created, expires) VALUES (?, ?, ?, ?, 'pending', '', '', ?, ?)`,
-			x.ID, x.Workspace, string(x.Payload), x.Digest, now, x.Expires.UnixMilli())
+		_, err = c.Exec(ctx, `INSERT INTO schedules (id, workspace, payload, digest, status, reason, policy, created, expires) VALUES (?, ?, ?, ?, 'pending', '', '', ?, ?)`,
+			x.ID, x.Workspace, string(x.Payload), x.Digest, s.stamp(), x.Expires.UnixMilli())
 		return err
 	})
 }
@@ -107,14 +105,22 @@ func (s *Store) schedule(ctx context.Context, c *sqlitedb.Conn, id string) (x Sc
 // Schedules are those of a workspace, the newest first; with ended, also what was revoked or
 // expired.
 func (s *Store) Schedules(ctx context.Context, workspace string, ended bool) (list []Schedule, err error) {
-	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
-		return c.Each(ctx, "SELECT "+scheduleColumns+" FROM schedules WHERE workspace = ? ORDER BY created DESC, id", []any{workspace}, func(scan scanner) error {
-			x, err := s.scanSchedule(scan)
-			if ended || x.Status != ScheduleRevoked && x.Status != ScheduleExpired {
-				list = append(list, x)
-			}
-			return err
-		})
+	err = s.Read(ctx, func(ctx context.Context, c *sqlitedb.Conn) (err error) {
+		list, err = s.schedules(ctx, c, workspace, ended)
+		return err
+	})
+	return list, err
+}
+
+func (s *Store) schedules(ctx context.Context, c *sqlitedb.Conn, workspace string, ended bool) (list []Schedule, err error) {
+	where, args := "workspace = ?", []any{workspace}
+	if !ended {
+		where, args = where+" AND status != 'revoked' AND expires > ?", append(args, s.stamp())
+	}
+	err = c.Each(ctx, "SELECT "+scheduleColumns+" FROM schedules WHERE "+where+" ORDER BY created DESC, id", args, func(scan scanner) error {
+		x, err := s.scanSchedule(scan)
+		list = append(list, x)
+		return err
 	})
 	return list, err
 }

@@ -12,15 +12,24 @@ import (
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/state"
+	"localmcp/internal/fault"
 	"localmcp/internal/sqlitedb"
 )
+
+// room lets a workspace have 64 open schedules.
+func room(open []state.Schedule) error {
+	if len(open) >= 64 {
+		return fault.New(contract.ResourceLimit, "it has %d", len(open)).WithHint("revoke one")
+	}
+	return nil
+}
 
 // proposed adds a schedule to a workspace.
 func proposed(t testing.TB, s *state.Store, c *clock, ws, id string) state.Schedule {
 	t.Helper()
 	payload := json.RawMessage(`{"id":"` + id + `"}`)
 	x := state.Schedule{ID: id, Workspace: ws, Payload: payload, Digest: contract.Hash(payload), Expires: c.now().Add(time.Hour)}
-	must(t, s.AddSchedule(t.Context(), x, 64))
+	must(t, s.AddSchedule(t.Context(), x, room))
 	return x
 }
 
@@ -108,11 +117,11 @@ func TestSchedulesAreBoundedAndFixed(t *testing.T) {
 		proposed(t, s, c, ws, fmt.Sprint("sched_", i))
 	}
 	more := state.Schedule{ID: "sched_more", Workspace: ws, Payload: json.RawMessage("{}"), Expires: c.now().Add(time.Hour)}
-	refused(t, s.AddSchedule(ctx, more, 64), contract.ResourceLimit)
+	refused(t, s.AddSchedule(ctx, more, room), contract.ResourceLimit)
 	proposed(t, s, c, other, "sched_other")
 	_, err := s.RevokeSchedule(ctx, "sched_0")
 	must(t, err)
-	must(t, s.AddSchedule(ctx, more, 64))
+	must(t, s.AddSchedule(ctx, more, room))
 	for _, change := range []string{"payload = '{}'", "digest = 'x'", "expires = 1", "workspace = 'w'"} {
 		if err := s.Write(ctx, func(ctx context.Context, c *sqlitedb.Conn) error {
 			_, err := c.Exec(ctx, "UPDATE schedules SET "+change+" WHERE id = 'sched_1'")

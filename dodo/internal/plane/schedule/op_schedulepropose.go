@@ -43,7 +43,7 @@ func (s *Service) propose() contract.Op {
 	return contract.Propose(contract.Def{
 		Name: "schedule_propose", Title: "Propose a schedule", Gateway: "dodo_schedule",
 		Doc: "Proposes a command for the clock to run. Nothing is run or allowed by this: it waits until the owner approves it, exactly as " +
-			"proposed, with `dodo schedule approve`. At most 64 are open in a workspace.",
+			"proposed, with `dodo schedule approve`. At most 64 are open in a workspace, and 8 of one client wait.",
 		Scope: contract.ScopeExec, Class: contract.ClassExec,
 	}, func(ctx context.Context, c contract.Call, in proposeIn) (a contract.Answer[proposeOut], err error) {
 		x, p, err := s.Add(ctx, c.Principal, false, Spec(in))

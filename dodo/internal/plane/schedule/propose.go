@@ -28,11 +28,34 @@ func (s *Service) Add(ctx context.Context, by contract.Principal, owner bool, sp
 		ID: p.ID, Workspace: p.Workspace, Payload: raw, Digest: digest, Status: state.SchedulePending,
 		Created: s.Now().Truncate(time.Millisecond).UTC(), Expires: time.UnixMilli(spec.ExpiresAt).UTC(),
 	}
-	if err := s.State.AddSchedule(ctx, x, MostOpen); err != nil {
+	if err := s.State.AddSchedule(ctx, x, p.room); err != nil {
 		return state.Schedule{}, p, err
 	}
 	x.Next = next // when it would be due: nothing is stored before it is approved
 	return x, p, nil
+}
+
+// room says that there is none beside the schedules that a workspace has: one client takes a
+// part of it at most, so that others, and the owner, have some.
+func (p Payload) room(open []state.Schedule) error {
+	if len(open) >= MostOpen {
+		return fault.New(contract.ResourceLimit, "the workspace has %d open schedules, which is the most", len(open)).
+			WithHint("let the owner revoke some: dodo schedule list, then dodo schedule revoke ID")
+	}
+	mine := 0
+	for _, x := range open {
+		if x.Status != state.SchedulePending {
+			continue
+		}
+		if by, err := Read(x); err == nil && by.Client == p.Client {
+			mine++
+		}
+	}
+	if p.Grant != state.PrincipalOwner && mine >= MostPending {
+		return fault.New(contract.ResourceLimit, "%d schedules that this client proposed wait for the owner, which is the most", mine).
+			WithHint("let the owner decide on them: dodo schedule list, then dodo schedule approve ID or revoke ID")
+	}
+	return nil
 }
 
 // draft holds a spec against its bounds and binds it to the workspace as it is.

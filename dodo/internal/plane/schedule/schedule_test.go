@@ -330,7 +330,7 @@ func TestPropose(t *testing.T) {
 	_, err = propose(t.Context(), unready, remote, args(map[string]any{"sandbox": false}))
 	must(t, err)
 	for range 62 {
-		_, err = propose(t.Context(), s, remote, args(nil))
+		_, _, err = s.Add(t.Context(), contract.Principal{}, true, w.spec())
 		must(t, err)
 	}
 	_, err = propose(t.Context(), s, remote, args(nil))
@@ -508,6 +508,54 @@ func TestApprovalNeedsSavedTrust(t *testing.T) {
 	d, err = propose(t.Context(), s, contract.LocalOwner(), map[string]any{"name": "n", "command": "make", "cron": "* * * * *", "expiresAt": w.at.Add(time.Hour).UnixMilli()})
 	must(t, err)
 	_, err = nobody.Approve(t.Context(), d["id"].(string), d["digest"].(string))
+	must(t, err)
+}
+
+// TestOneClientTakesNotAllRoom: what one client proposed and nobody decided on keeps neither
+// others nor the owner from theirs.
+func TestOneClientTakesNotAllRoom(t *testing.T) {
+	w := newWorld(t)
+	w.trust(contract.TrustTrusted)
+	s := w.service(w.store)
+	by := func(who contract.Principal) (id, digest string, err error) {
+		d, err := propose(t.Context(), s, who, map[string]any{"name": "n", "command": "make", "cron": "* * * * *", "expiresAt": w.at.Add(time.Hour).UnixMilli()})
+		if err != nil {
+			return "", "", err
+		}
+		return d["id"].(string), d["digest"].(string), nil
+	}
+	again := remote
+	again.GrantID = "grt_2" // the same client after another consent
+	var id, digest string
+	for i := range schedule.MostPending {
+		who := remote
+		if i%2 == 1 {
+			who = again
+		}
+		var err error
+		id, digest, err = by(who)
+		must(t, err)
+	}
+	for _, who := range []contract.Principal{remote, again} {
+		_, _, err := by(who)
+		refused(t, "one more", err, contract.ResourceLimit)
+		if hint := fault.From(err).Hint; !strings.Contains(hint, "dodo schedule") || !strings.Contains(err.Error(), fmt.Sprint(schedule.MostPending)) {
+			t.Errorf("%v: %s", err, hint)
+		}
+	}
+	other := remote
+	other.ClientID = "client-2"
+	for _, who := range []contract.Principal{other, contract.LocalOwner()} {
+		_, _, err := by(who)
+		must(t, err)
+	}
+	for range schedule.MostPending + 1 {
+		_, _, err := s.Add(t.Context(), contract.Principal{}, true, w.spec())
+		must(t, err)
+	}
+	_, err := s.Approve(t.Context(), id, digest)
+	must(t, err)
+	_, _, err = by(remote)
 	must(t, err)
 }
 

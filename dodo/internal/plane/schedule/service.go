@@ -20,6 +20,7 @@ import (
 // The bounds of schedules (spec dodo-behaviour 6).
 const (
 	MostOpen       = 64 // in a workspace
+	MostPending    = 8  // of these, proposed by one client and not decided on
 	LongestLife    = 30 * 24 * time.Hour
 	DefaultTimeout = 5 * time.Minute
 	leastTimeout   = time.Second

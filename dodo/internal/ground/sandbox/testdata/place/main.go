@@ -48,7 +48,7 @@ type spec struct {
 	Network   sandbox.Network
 	ReadOnly  bool
 	Terminal  *sandbox.Size
-	Scripts   []string
+	Script    string
 }
 
 // An answer is what came of it.
@@ -133,7 +133,7 @@ func (j job) run(box *sandbox.Box, place *sandbox.Place) (a answer) {
 	a.Report = box.Probe(context.Background())
 	s := sandbox.Spec{
 		Args: j.Spec.Args, Dir: j.Spec.Dir, Env: j.Spec.Env, Mode: j.Spec.Mode, Network: j.Spec.Network, ReadOnly: j.Spec.ReadOnly,
-		Terminal: j.Spec.Terminal, Scripts: j.Spec.Scripts,
+		Terminal: j.Spec.Terminal, Script: j.Spec.Script,
 	}
 	s.Without(j.Without)
 	r, w, err := os.Pipe()
