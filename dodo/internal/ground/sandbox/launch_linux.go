@@ -28,12 +28,12 @@ type walled struct {
 	control *net.UnixConn
 	group   *group        // nil where there is none
 	own     bool          // cmd is the first process of its namespace
+	over    chan struct{} // closed when nothing of it is left
 	done    chan struct{} // closed when exit is there
 	exit    Exit
 
-	mu    sync.Mutex // guards ended and late
-	ended bool
-	late  *time.Timer // ends a first process that does not end what it should
+	mu   sync.Mutex  // held while over is closed, and while it must not be; guards late
+	late *time.Timer // ends a first process that does not end what it should
 }
 
 // streams are what a command reads and writes; nil is /dev/null.
@@ -54,7 +54,7 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*wa
 	if err != nil {
 		return nil, nil, startFault(err)
 	}
-	w := &walled{control: conn.(*net.UnixConn), own: p.Level == Full, done: make(chan struct{})}
+	w := &walled{control: conn.(*net.UnixConn), own: p.Level == Full, over: make(chan struct{}), done: make(chan struct{})}
 	file, err := p.file()
 	if err != nil {
 		w.control.Close()
@@ -281,7 +281,7 @@ func (w *walled) follow(p *Process, told func() []string) {
 	}
 	err := w.cmd.Wait() // when it returns the namespace is empty
 	w.mu.Lock()
-	w.ended = true
+	close(w.over)
 	if w.late != nil {
 		w.late.Stop()
 	}
@@ -310,6 +310,18 @@ func (w *walled) follow(p *Process, told func() []string) {
 
 func (w *walled) pid() int { return w.cmd.Process.Pid }
 
+func (w *walled) ended() <-chan struct{} { return w.over }
+
+// isOver is ended for who holds the lock.
+func (w *walled) isOver() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *walled) wait() Exit {
 	<-w.done
 	return w.exit
@@ -323,7 +335,7 @@ func (w *walled) interrupt() { _, _ = w.control.Write([]byte{orderInterrupt}) }
 func (w *walled) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
+	if w.isOver() {
 		return
 	}
 	if w.own {
@@ -336,7 +348,7 @@ func (w *walled) kill() {
 		w.late = time.AfterFunc(sweepTime+5*time.Second, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if !w.ended {
+			if !w.isOver() {
 				_ = w.cmd.Process.Kill()
 			}
 		})

@@ -115,6 +115,8 @@ func openTerminal(size Size) (master, slave *os.File, err error) {
 
 func (w *plain) pid() int { return w.cmd.Process.Pid }
 
+func (w *plain) ended() <-chan struct{} { return w.done }
+
 func (w *plain) wait() Exit {
 	<-w.done
 	return w.exit
