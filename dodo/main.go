@@ -10,13 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"localmcp/dodo/internal/contract"
-	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/internal/cli"
 	"localmcp/internal/fault"
 )
 
 func main() {
-	sandbox.Helper()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second interrupt ends what does not listen
 	status := run(ctx, os.Args[1:], os.Environ(), cli.Std(os.Getenv))

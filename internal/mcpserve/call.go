@@ -55,7 +55,7 @@ func whyOver(ctx context.Context, err error) error {
 	switch {
 	case !errors.Is(err, context.Canceled) || fault.From(err).Code != fault.Internal:
 		return err
-	case errors.Is(context.Cause(ctx), op.Ending):
+	case errors.Is(context.Cause(ctx), op.ErrEnding):
 		return fault.New(codeCancelled, "the program is ending, and did not finish the call").WithHint("Connect again, then call again.")
 	}
 	return fault.New(codeCancelled, "the call was cancelled")

@@ -9,8 +9,8 @@ import (
 // connKey is under which a call's context has the connection it came by.
 type connKey struct{}
 
-// caused is the context of a call that ends with the cause operations know: [op.Withdrawn]
-// when the client cancelled the request, [op.Ending] when the session is about to end. One that
+// caused is the context of a call that ends with the cause operations know: [op.ErrWithdrawn]
+// when the client cancelled the request, [op.ErrEnding] when the session is about to end. One that
 // came by another transport than ours keeps its own: there the end of a stream looks the same.
 func caused(ctx context.Context) (called context.Context, release func()) {
 	c, ours := ctx.Value(connKey{}).(*conn)
@@ -25,11 +25,11 @@ func caused(ctx context.Context) (called context.Context, release func()) {
 		case <-ctx.Done():
 			cause := context.Cause(ctx)
 			if cause == context.Canceled { // the SDK names a cause for every other end
-				cause = op.Withdrawn
+				cause = op.ErrWithdrawn
 			}
 			cancel(cause)
 		case <-c.ending:
-			cancel(op.Ending)
+			cancel(op.ErrEnding)
 		case <-called.Done():
 		}
 	}()

@@ -46,7 +46,7 @@ func TestWithdrawn(t *testing.T) {
 				}
 				synctest.Wait()
 				c.end(client)
-				if err := <-cause; errors.Is(err, op.Withdrawn) != c.withdrawn {
+				if err := <-cause; errors.Is(err, op.ErrWithdrawn) != c.withdrawn {
 					t.Errorf("the cause is %v", err)
 				}
 				_ = client.Close()

@@ -10,9 +10,9 @@
 // the session except the end of its input; a broken or oversized line is answered
 // and skipped; requests run beside each other, tool calls at most MaxCalls at once;
 // a panic below is contained; a cancelled request is cancelled and not answered, and its
-// context's cause is [op.Withdrawn]; end of input, a signal or a dead parent end Serve within two
+// context's cause is [op.ErrWithdrawn]; end of input, a signal or a dead parent end Serve within two
 // seconds even when a handler ignores its context, and calls that end when they are told so
-// ([op.Ending]) are answered before. A failed call is a tool result whose text begins with
+// ([op.ErrEnding]) are answered before. A failed call is a tool result whose text begins with
 // the fault's code (or, for arguments, with the sentence the protocol's users
 // expect) and whose structured content has code, message and hint. An answer longer
 // than MaxReply that is an [op.Fitter] is cut and its whole kept for ten minutes as a

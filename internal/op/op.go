@@ -52,14 +52,14 @@ func (c Call) Report(done, total float64, message string) {
 	}
 }
 
-// Withdrawn is the cause of the end of a call's context when its caller said that it no longer
+// ErrWithdrawn is the cause of the end of a call's context when its caller said that it no longer
 // wants the call. A context that ends for another cause does not say that: the connection may be
 // gone, or the program be ending.
-var Withdrawn = errors.New("the caller took the call back")
+var ErrWithdrawn = errors.New("the caller took the call back")
 
-// Ending is the cause of the end of a call's context when the program ends: what the call
+// ErrEnding is the cause of the end of a call's context when the program ends: what the call
 // answers soon still reaches its caller.
-var Ending = errors.New("the program is ending")
+var ErrEnding = errors.New("the program is ending")
 
 // Runner runs calls. A gate, a [Set] and a recovering wrapper are Runners.
 type Runner interface {

@@ -89,7 +89,7 @@ func (g *Gate) Run(ctx context.Context, r Request) *contract.Reply {
 	ctx, end := context.WithCancel(ctx) // what lasts as long as the call, such as a view, ends with it
 	defer end()
 	result, err := c.run(ctx)
-	if errors.Is(context.Cause(ctx), op.Ending) && errors.Is(err, context.Canceled) && fault.From(err).Code == fault.Internal {
+	if errors.Is(context.Cause(ctx), op.ErrEnding) && errors.Is(err, context.Canceled) && fault.From(err).Code == fault.Internal {
 		hint := "nothing was done"
 		if c.done {
 			hint = afterEffect

@@ -62,7 +62,7 @@ func (t *Turns) Take(ctx context.Context) (release func(), err error) {
 }
 
 func cancelled(ctx context.Context) error {
-	if errors.Is(context.Cause(ctx), op.Ending) {
+	if errors.Is(context.Cause(ctx), op.ErrEnding) {
 		return ending("nothing was changed")
 	}
 	return fault.New(contract.Conflict, "the call was cancelled while it waited for its turn").WithHint("nothing was changed; call again").Retry()

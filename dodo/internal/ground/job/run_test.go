@@ -201,7 +201,7 @@ func TestTakenBack(t *testing.T) {
 		if name != "job_wait" {
 			w.soon("its start", func() bool { _, err := os.Stat(filepath.Join(w.root, "up")); return err == nil })
 		}
-		cancel(op.Withdrawn)
+		cancel(op.ErrWithdrawn)
 		must(t, <-done)
 	}
 	last := func(n int) (all []data) {

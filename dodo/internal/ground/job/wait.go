@@ -40,7 +40,7 @@ func (s *Service) wait(ctx context.Context, c contract.Call, id string, most tim
 		case <-limit.C:
 			return s.find(context.WithoutCancel(ctx), id) // it wrote meanwhile
 		case <-gone:
-			if j == nil || !errors.Is(context.Cause(ctx), op.Ending) {
+			if j == nil || !errors.Is(context.Cause(ctx), op.ErrEnding) {
 				return s.find(context.WithoutCancel(ctx), id)
 			}
 			gone = nil // Stop ends it, and who waits still hears of that
@@ -57,7 +57,7 @@ func (s *Service) wait(ctx context.Context, c contract.Call, id string, most tim
 func (s *Service) see(ctx context.Context, c contract.Call, id string, most time.Duration) (*record, error) {
 	r, err := s.wait(ctx, c, id, most)
 	j := s.running(id)
-	if j == nil || !errors.Is(context.Cause(ctx), op.Withdrawn) {
+	if j == nil || !errors.Is(context.Cause(ctx), op.ErrWithdrawn) {
 		return r, err
 	}
 	j.end(Canceled, killAfter, "It was ended because the call that started it was cancelled.")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"sync"
+
+	"localmcp/dodo/internal/ground/walls"
 )
 
 // Options are what a Box is made from.
@@ -58,8 +60,8 @@ type Place struct {
 	cache string
 	kept  func(context.Context) (Kept, error)
 
-	mu   sync.Mutex          // guards held
-	held map[*cover]*os.File // what is hidden from the commands that run
+	mu   sync.Mutex                // guards held
+	held map[*walls.Cover]*os.File // what is hidden from the commands that run
 }
 
 // Kept is what a workspace keeps from commands, by absolute paths.
@@ -78,12 +80,3 @@ func (b *Box) Place(root, cache string, kept func(context.Context) (Kept, error)
 
 // Root is the workspace's absolute path.
 func (p *Place) Root() string { return p.root }
-
-// A cover hides what is at a path, which must be what the server saw there.
-type cover struct {
-	Path string
-	ID   identity
-}
-
-// An identity tells files and directories apart whatever their names are.
-type identity struct{ Dev, Ino uint64 }

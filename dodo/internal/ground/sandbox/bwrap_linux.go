@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"localmcp/dodo/internal/ground/walls"
 )
 
 var errNoBwrap = errors.New("bubblewrap is not installed")
@@ -14,7 +16,7 @@ var bwrapPaths = []string{"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"
 // wrap are the arguments that let bubblewrap make the namespaces of a plan and run the
 // helper in them; nil where the plan does not want it, or it is not there.
 func (b *Box) wrap(p plan) []string {
-	if p.Level != Bwrap {
+	if p.level != Bwrap {
 		return nil
 	}
 	for _, path := range bwrapPaths {
@@ -25,15 +27,12 @@ func (b *Box) wrap(p plan) []string {
 	return nil
 }
 
-// inside is where the helper is found, and how it is called, in a sandbox of bubblewrap's.
-const inside = "/.dodo-sandbox"
-
 func bwrapArgs(path, helper string, p plan) []string {
 	if real, err := filepath.EvalSymlinks(helper); err == nil {
 		helper = real
 	}
 	a := []string{path, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--as-pid-1", "--die-with-parent", "--clearenv", "--cap-drop", "ALL"}
-	if p.Loopback && !p.skips("net") {
+	if p.Loopback && !p.Skips("net") {
 		a = append(a, "--unshare-net")
 	}
 	a = append(a, "--tmpfs", "/", "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp", "--perms", "1777", "--tmpfs", "/dev/shm")
@@ -56,7 +55,7 @@ func bwrapArgs(path, helper string, p plan) []string {
 		a = append(a, how, m.From, m.To)
 	}
 	for _, c := range p.Covers {
-		if p.skips("cover") {
+		if p.Skips("cover") {
 			break
 		}
 		// What is not there was moved, which the helper finds.
@@ -68,5 +67,5 @@ func bwrapArgs(path, helper string, p plan) []string {
 			a = append(a, "--ro-bind", p.empty, c.Path)
 		}
 	}
-	return append(a, "--ro-bind", helper, inside, "--remount-ro", "/", "--", inside)
+	return append(a, "--ro-bind", helper, walls.InsideName, "--remount-ro", "/", "--", walls.InsideName)
 }

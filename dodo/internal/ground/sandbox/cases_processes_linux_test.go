@@ -116,6 +116,16 @@ func TestCase35FirstProcess(t *testing.T) {
 	})
 }
 
+// No signal that a command sends to the first process of its sandbox ends that.
+func TestSignalsToFirstProcess(t *testing.T) {
+	each(t, walled, func(t *testing.T, g *ground) {
+		a := g.ran(sh("i=0; while [ $i -lt 64 ]; do i=$((i+1)); kill -$i 1 || echo $i; done; sleep 0.1; echo alive"))
+		if a.Exit.Code != 0 || a.Out != "alive\n" {
+			t.Errorf("%+v %q", a.Exit, a.Out)
+		}
+	})
+}
+
 // Case 36: a command leaves a daemon that ignores signals: it is gone when the command is.
 func TestCase36Daemon(t *testing.T) {
 	each(t, allOf, func(t *testing.T, g *ground) {

@@ -279,7 +279,7 @@ func TestCase78MissingWall(t *testing.T) {
 		walls := []string{"memory", "capabilities", "privileges", "landlock", "filter", "limits"}
 		switch g.level {
 		case sandbox.Full:
-			walls = append(walls, "mnt", "pid", "ipc", "uts", "net", "root", "cover", "loopback")
+			walls = append(walls, "numbers", "mnt", "pid", "ipc", "uts", "net", "root", "cover", "loopback")
 		case sandbox.Bwrap:
 			walls = append(walls, "cover", "net")
 		}

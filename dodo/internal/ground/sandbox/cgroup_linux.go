@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"localmcp/dodo/internal/ground/walls"
 )
 
 // A group bounds all processes of a command together (cgroup v2), where this user was given
@@ -43,7 +45,7 @@ func groupParent(own string, roots []string) (string, error) {
 		// A group with processes of its own has no bounded groups in it: the one above is
 		// tried first.
 		for _, dir := range []string{filepath.Dir(filepath.Join(root, own)), filepath.Join(root, own)} {
-			if within(root, dir) && givesControllers(dir) && unix.Access(dir, unix.W_OK) == nil {
+			if walls.Within(root, dir) && givesControllers(dir) && unix.Access(dir, unix.W_OK) == nil {
 				return dir, nil
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"localmcp/dodo/internal/ground/walls"
 )
 
 // Control files are data that programs outside of the walls obey: git, editors, shells,
@@ -63,7 +65,7 @@ func repositories(git []string) (all []string) {
 // guards keep a command from turning repositories against whoever uses git there later:
 // each git directory is a mount of its own, so that it cannot be moved away, and what names
 // programs in it cannot be changed.
-func guards(git []string) (list []mount) {
+func guards(git []string) (list []walls.Mount) {
 	for _, dir := range git {
 		st, err := os.Lstat(dir)
 		if err != nil || st.Mode()&os.ModeSymlink != 0 {
@@ -93,7 +95,7 @@ func guards(git []string) (list []mount) {
 
 // fixed keeps directories where they are: their names are a part of what makes paths below
 // them secret, or hidden.
-func fixed(dirs []string) (list []mount) {
+func fixed(dirs []string) (list []walls.Mount) {
 	dirs = slices.Clone(dirs)
 	slices.SortFunc(dirs, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
 	for _, dir := range slices.Compact(dirs) {
@@ -103,17 +105,17 @@ func fixed(dirs []string) (list []mount) {
 }
 
 // guard adds one, when there is no link on the way to it.
-func guard(list []mount, path string, write bool) []mount {
-	fd, err := unlinked(path)
+func guard(list []walls.Mount, path string, write bool) []walls.Mount {
+	fd, err := walls.Unlinked(path)
 	if err != nil {
 		return list
 	}
 	defer unix.Close(fd)
-	id, err := identityAt(fd)
+	id, err := walls.IdentityAt(fd)
 	if err != nil {
 		return list
 	}
-	return append(list, mount{From: path, To: path, Write: write, ID: id})
+	return append(list, walls.Mount{From: path, To: path, Write: write, ID: id})
 }
 
 // A fingerprint is the control files of a workspace and what is in them.

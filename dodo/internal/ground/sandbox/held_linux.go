@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/walls"
 	"localmcp/internal/fault"
 )
 
@@ -16,32 +17,32 @@ import (
 // must be hidden from the next one too, as long as it has its name.
 
 // hold remembers what is hidden from a command that is being started, until release.
-func (p *Place) hold(covers []cover) (release func(), err error) {
+func (p *Place) hold(covers []walls.Cover) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	hidden := map[identity]bool{}
+	hidden := map[walls.Identity]bool{}
 	for _, c := range covers {
 		hidden[c.ID] = true
 	}
 	for c, f := range p.held {
-		if !hidden[c.ID] && c.isThere(f) {
+		if !hidden[c.ID] && isThere(c, f) {
 			return nil, fault.New(contract.Conflict, "secret paths of the workspace were moved while a command runs").
 				WithHint("nothing was run; try again, or when the commands that run have ended").Retry()
 		}
 	}
-	var mine []*cover
+	var mine []*walls.Cover
 	for _, c := range covers {
-		fd, err := unlinked(c.Path)
+		fd, err := walls.Unlinked(c.Path)
 		if err != nil {
 			continue // which the helper finds
 		}
 		f := os.NewFile(uintptr(fd), "secret")
-		if id, err := identityAt(fd); err != nil || id != c.ID {
+		if id, err := walls.IdentityAt(fd); err != nil || id != c.ID {
 			f.Close()
 			continue
 		}
 		if p.held == nil {
-			p.held = map[*cover]*os.File{}
+			p.held = map[*walls.Cover]*os.File{}
 		}
 		mine = append(mine, &c)
 		p.held[&c] = f
@@ -58,7 +59,7 @@ func (p *Place) hold(covers []cover) (release func(), err error) {
 
 // isThere reports whether a secret is still in the workspace under its own name: one that
 // the owner renamed or removed is none of this.
-func (c *cover) isThere(f *os.File) bool {
+func isThere(c *walls.Cover, f *os.File) bool {
 	name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 	return err == nil && !strings.HasSuffix(name, " (deleted)") && filepath.Base(name) == filepath.Base(c.Path)
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/walls"
 	"localmcp/internal/fault"
 )
 
@@ -26,8 +27,8 @@ const startTime = 20 * time.Second
 type walled struct {
 	cmd     *exec.Cmd
 	control *net.UnixConn
-	group   *group        // nil where there is none
-	own     bool          // cmd is the first process of its namespace
+	group   *group // nil where there is none
+	level   Isolation
 	over    chan struct{} // closed when nothing of it is left
 	done    chan struct{} // closed when exit is there
 	exit    Exit
@@ -39,12 +40,27 @@ type walled struct {
 // streams are what a command reads and writes; nil is /dev/null.
 type streams struct{ in, out, err *os.File }
 
-// launch starts a helper with its plan, by bubblewrap where wrap says so, and waits until
-// the command runs. The caller follows it.
-func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*walled, *Process, error) {
+// A plan is what the first process is told, and what the server does itself.
+type plan struct {
+	walls.Plan
+	level Isolation
+	empty string // a file, which bubblewrap shows in the place of others
+	group string // a directory of the cgroup tree to make a group in; empty is none
+}
+
+// outline is the part of a plan that the first process is started by.
+func (b *Box) outline(level Isolation, loopback bool) plan {
+	return plan{level: level, group: b.groups, Plan: walls.Plan{
+		Alone: level == Reduced, Wrapped: level == Bwrap, Loopback: loopback && level != Reduced, NoSetID: os.Geteuid() == 0, User: os.Geteuid(), Group: os.Getegid(), Limits: limits(level == Reduced),
+	}}
+}
+
+// begin starts a first process, by bubblewrap where wrap says so. It does nothing before run
+// gives it its plan; what was begun is either run or abandoned.
+func (b *Box) begin(p plan, wrap []string, s streams) (*walled, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, startFault(err)
+		return nil, startFault(err)
 	}
 	theirs := os.NewFile(uintptr(ends[1]), "control")
 	defer theirs.Close()
@@ -52,60 +68,67 @@ func (b *Box) launch(ctx context.Context, p plan, wrap []string, s streams) (*wa
 	conn, err := net.FileConn(ours)
 	ours.Close()
 	if err != nil {
-		return nil, nil, startFault(err)
+		return nil, startFault(err)
 	}
-	w := &walled{control: conn.(*net.UnixConn), own: p.Level == Full, over: make(chan struct{}), done: make(chan struct{})}
-	file, err := p.file()
-	if err != nil {
-		w.control.Close()
-		return nil, nil, startFault(err)
-	}
-	defer file.Close()
-	w.cmd = b.command(p, wrap, s, theirs, file)
+	w := &walled{control: conn.(*net.UnixConn), level: p.level, over: make(chan struct{}), done: make(chan struct{})}
+	w.cmd = b.command(p, wrap, s, theirs)
 	if p.group != "" {
 		if w.group, err = newGroup(p.group); err != nil {
 			w.control.Close()
-			return nil, nil, &stepError{"cgroup", err}
+			return nil, &walls.StepError{Step: "cgroup", Err: err}
 		}
 		w.cmd.SysProcAttr.UseCgroupFD, w.cmd.SysProcAttr.CgroupFD = true, int(w.group.fd.Fd())
 	}
 	if err := w.cmd.Start(); err != nil {
 		w.control.Close()
 		w.group.remove()
-		return nil, nil, &stepError{"namespaces", err}
+		return nil, &walls.StepError{Step: "namespaces", Err: err}
 	}
-	theirs.Close()
-	process := &Process{Isolation: p.Level, p: w}
+	return w, nil
+}
+
+// run lets what was begun build the walls and waits until the command runs. The caller
+// follows it.
+func (w *walled) run(ctx context.Context, p plan) (*Process, error) {
+	process := &Process{Isolation: w.level, p: w}
+	if err := w.give(p); err != nil {
+		w.abandon()
+		return nil, startFault(err)
+	}
 	r, err := w.first(ctx, process)
 	if err == nil && !r.Started {
-		err = &stepError{r.Step, &refusal{syscall.Errno(r.Errno), r.Reason}}
+		err = &walls.StepError{Step: r.Step, Err: &walls.Refusal{Errno: syscall.Errno(r.Errno), Reason: r.Reason}}
 	}
 	if err != nil {
 		process.close()
-		if p.Level != Reduced { // whose helper ends what it may have started
-			_ = w.cmd.Process.Kill()
-		}
-		w.control.Close()
-		_ = w.cmd.Wait()
-		w.group.remove()
-		return nil, nil, err
+		w.abandon()
+		return nil, err
 	}
-	return w, process, nil
+	return process, nil
 }
 
-// refusal is what the helper said of a failure.
-type refusal struct {
-	errno  syscall.Errno
-	reason string
-}
-
-func (r *refusal) Error() string { return r.reason }
-
-func (r *refusal) Unwrap() error {
-	if r.errno == 0 {
+// give sends the plan. Where the first process has ended, first finds out why.
+func (w *walled) give(p plan) error {
+	file, err := p.File()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, _, err = w.control.WriteMsgUnix([]byte{walls.OrderBuild}, unix.UnixRights(int(file.Fd())), nil)
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return nil
 	}
-	return r.errno
+	return err
+}
+
+// abandon ends a first process whose command does not run after all.
+func (w *walled) abandon() {
+	if w.level != Reduced { // where it ends what it may have started
+		_ = w.cmd.Process.Kill()
+	}
+	w.control.Close()
+	_ = w.cmd.Wait()
+	w.group.remove()
 }
 
 // close gives up what came with a process that does not run after all.
@@ -118,33 +141,9 @@ func (p *Process) close() {
 	}
 }
 
-// file is the plan as the helper reads it.
-func (p plan) file() (*os.File, error) {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	fd, err := unix.MemfdCreate("dodo-plan", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
-		fd, err = unix.MemfdCreate("dodo-plan", unix.MFD_CLOEXEC)
-	}
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), "plan")
-	if _, err = f.Write(text); err == nil {
-		_, err = f.Seek(0, 0)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // command is the helper's process.
-func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) *exec.Cmd {
-	c := &exec.Cmd{Path: b.o.Helper, Args: []string{helperName}, Env: []string{"GOMAXPROCS=2"}, ExtraFiles: []*os.File{control, file}}
+func (b *Box) command(p plan, wrap []string, s streams, control *os.File) *exec.Cmd {
+	c := &exec.Cmd{Path: b.o.Helper, Args: []string{walls.HelperName}, Env: walls.Environment(), ExtraFiles: []*os.File{control}}
 	if s.in != nil {
 		c.Stdin = s.in
 	}
@@ -156,7 +155,7 @@ func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) 
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	switch {
-	case p.Level == Full:
+	case p.level == Full:
 		c.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 		if p.Loopback {
 			c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
@@ -164,13 +163,14 @@ func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) 
 		for name, flag := range map[string]uintptr{
 			"mnt": syscall.CLONE_NEWNS, "pid": syscall.CLONE_NEWPID, "ipc": syscall.CLONE_NEWIPC, "uts": syscall.CLONE_NEWUTS, "net": syscall.CLONE_NEWNET,
 		} {
-			if p.skips(name) {
+			if p.Skips(name) {
 				c.SysProcAttr.Cloneflags &^= flag
 			}
 		}
-		// The user keeps its numbers, and nobody else has any.
-		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		// As without a user namespace the new process shares the memory until it runs the
+		// program, and this thread waits: to copy the tables of a server's memory takes longer than
+		// all else here. It needs nothing from this side meanwhile; its numbers it gives itself.
+		c.SysProcAttr.Cloneflags |= syscall.CLONE_VM | syscall.CLONE_VFORK
 		c.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 	case len(wrap) > 0:
 		c.Path, c.Args = wrap[0], wrap
@@ -180,7 +180,7 @@ func (b *Box) command(p plan, wrap []string, s streams, control, file *os.File) 
 
 // first waits until the command runs or the helper says why it does not, and takes what comes
 // with it.
-func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
+func (w *walled) first(ctx context.Context, p *Process) (r walls.Report, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = w.control.SetReadDeadline(time.Unix(1, 0)) })
@@ -189,7 +189,7 @@ func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
 			_ = w.control.SetReadDeadline(time.Time{})
 		}
 	}()
-	buf, rights := make([]byte, largestReport), make([]byte, unix.CmsgSpace(2*4))
+	buf, rights := make([]byte, walls.LargestReport), make([]byte, unix.CmsgSpace(2*4))
 	for ready := false; ; ready = true {
 		n, rn, _, _, err := w.control.ReadMsgUnix(buf, rights)
 		switch {
@@ -200,46 +200,25 @@ func (w *walled) first(ctx context.Context, p *Process) (r report, err error) {
 			}
 			return r, f.WithHint("nothing was run; try again").Retry()
 		case (err != nil || n == 0) && ready:
-			return report{Started: true}, nil // and it has ended its first process
+			return walls.Report{Started: true}, nil // and it has ended its first process
 		case err != nil || n == 0:
-			return r, &stepError{"helper", fmt.Errorf("it ended before it could say why: %w", errors.Join(err, w.cmd.Wait()))}
+			return r, &walls.StepError{Step: "helper", Err: fmt.Errorf("it ended before it could say why: %w", errors.Join(err, w.cmd.Wait()))}
 		}
-		r = report{}
+		r = walls.Report{}
 		if err := json.Unmarshal(buf[:n], &r); err != nil {
-			return r, &stepError{"helper", err}
+			return r, &walls.StepError{Step: "helper", Err: err}
 		}
 		if !r.Ready {
 			return r, nil
 		}
-		fds, err := descriptorsOf(rights[:rn])
+		fds, err := walls.Descriptors(rights[:rn])
 		if err != nil {
-			return r, &stepError{"helper", err}
+			return r, &walls.StepError{Step: "helper", Err: err}
 		}
 		if err := p.take(fds); err != nil {
-			return r, &stepError{"helper", err}
+			return r, &walls.StepError{Step: "helper", Err: err}
 		}
 	}
-}
-
-func descriptorsOf(rights []byte) (fds []int, err error) {
-	if len(rights) == 0 {
-		return nil, nil
-	}
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil {
-		return nil, err
-	}
-	for i := range messages {
-		more, err := unix.ParseUnixRights(&messages[i])
-		if err != nil {
-			return nil, err
-		}
-		fds = append(fds, more...)
-	}
-	for _, fd := range fds {
-		unix.CloseOnExec(fd)
-	}
-	return fds, nil
 }
 
 // take makes files of descriptors: a terminal is a character device, a listener a socket.
@@ -270,8 +249,8 @@ func (p *Process) take(fds []int) error {
 // follow waits for the end, and then looks what is to be told of it.
 func (w *walled) follow(p *Process, told func() []string) {
 	defer close(w.done)
-	buf := make([]byte, largestReport)
-	var last report
+	buf := make([]byte, walls.LargestReport)
+	var last walls.Report
 	for {
 		n, err := w.control.Read(buf)
 		if err != nil || n == 0 {
@@ -327,8 +306,8 @@ func (w *walled) wait() Exit {
 	return w.exit
 }
 
-func (w *walled) terminate() { _, _ = w.control.Write([]byte{orderTerminate}) }
-func (w *walled) interrupt() { _, _ = w.control.Write([]byte{orderInterrupt}) }
+func (w *walled) terminate() { _, _ = w.control.Write([]byte{walls.OrderTerminate}) }
+func (w *walled) interrupt() { _, _ = w.control.Write([]byte{walls.OrderInterrupt}) }
 
 // kill ends the first process, and the kernel the rest of the namespace. Where there is none,
 // or another program is between, the end of the socket tells the first process to do it.
@@ -338,14 +317,14 @@ func (w *walled) kill() {
 	if w.isOver() {
 		return
 	}
-	if w.own {
+	if w.level == Full { // cmd is the first process of its namespace
 		_ = w.cmd.Process.Kill()
 		return
 	}
 	_ = w.control.CloseWrite()
 	_ = w.cmd.Process.Signal(syscall.SIGCONT) // before signals could be scoped it may have been stopped
 	if w.late == nil {
-		w.late = time.AfterFunc(sweepTime+5*time.Second, func() {
+		w.late = time.AfterFunc(walls.SweepTime+5*time.Second, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if !w.isOver() {
@@ -357,20 +336,20 @@ func (w *walled) kill() {
 
 // failed says to the caller why a command does not run.
 func failed(err error) error {
-	var s *stepError
+	var s *walls.StepError
 	if !errors.As(err, &s) {
 		return err
 	}
-	switch s.step {
-	case stepRun:
-		return startFault(s.err)
-	case stepDir:
-		return fault.Wrap(contract.NotFound, s.err, "the directory to start in is not there").WithHint("check cwd")
-	case stepCover, stepMoved:
-		return fault.Wrap(contract.Conflict, s.err, "files of the workspace were moved while the command was being started").
+	switch s.Step {
+	case walls.StepRun:
+		return startFault(s.Err)
+	case walls.StepDir:
+		return fault.Wrap(contract.NotFound, s.Err, "the directory to start in is not there").WithHint("check cwd")
+	case walls.StepCover, walls.StepMoved:
+		return fault.Wrap(contract.Conflict, s.Err, "files of the workspace were moved while the command was being started").
 			WithHint("nothing was run; try again").Retry()
 	}
-	return fault.Wrap(contract.NotSupported, s.err, "the walls around the command could not be built (%s); it was not run", visible(s.step)).
+	return fault.Wrap(contract.NotSupported, s.Err, "the walls around the command could not be built (%s); it was not run", visible(s.Step)).
 		WithHint("the owner finds out more with: dodo doctor")
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/walls"
 	"localmcp/internal/fault"
 )
 
@@ -35,7 +36,7 @@ func (p *Place) path() (dirs []string) {
 		}
 		dir = filepath.Clean(dir)
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || seen[dir] || within(p.root, dir) || within(p.root, real) {
+		if err != nil || seen[dir] || walls.Within(p.root, dir) || walls.Within(p.root, real) {
 			continue
 		}
 		seen[dir] = true
@@ -46,8 +47,3 @@ func (p *Place) path() (dirs []string) {
 
 // Path is the value of PATH that commands of this place get.
 func (p *Place) Path() string { return strings.Join(p.path(), string(filepath.ListSeparator)) }
-
-// within reports whether a path is dir or below it.
-func within(dir, path string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-}

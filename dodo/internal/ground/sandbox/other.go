@@ -9,9 +9,6 @@ import (
 	"localmcp/internal/fault"
 )
 
-// Helper does nothing here.
-func Helper() {}
-
 // Probe finds nothing here.
 func (b *Box) Probe(context.Context) Report {
 	const why = "commands are confined on Linux only"

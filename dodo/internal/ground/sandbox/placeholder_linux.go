@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"localmcp/dodo/internal/ground/walls"
 )
 
 // A mount can only cover what is there. Files that would redirect git and are not there get
@@ -36,7 +38,7 @@ func placeholders(git []string) (remove func()) {
 		if i == mostStandIns {
 			break
 		}
-		fd, err := unlinked(dir)
+		fd, err := walls.Unlinked(dir)
 		if err != nil {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"localmcp/dodo/internal/ground/walls"
 	"localmcp/internal/confine"
 )
 
@@ -56,10 +57,11 @@ func (b *Box) tryGroups(ctx context.Context, level Isolation) (parent, why strin
 
 // try builds the walls of a level with nothing inside.
 func (b *Box) try(ctx context.Context, level Isolation, groups string) error {
-	p := plan{group: groups, Level: level, Limits: limits(level == Reduced), Run: []string{"/usr"}, NoSetID: os.Geteuid() == 0}
-	p.Outside = outside(level)
+	p := b.outline(level, true)
+	p.group = groups
+	p.Run = []string{"/usr"}
 	if level != Reduced {
-		p.Loopback = true
+		p.Outside = walls.Outside()
 		p.Mounts, p.Links = system()
 		p.Run, p.Write, p.Devices = []string{"/"}, []string{"/tmp"}, slices.Clone(devices)
 		sortMounts(p.Mounts)
@@ -68,7 +70,11 @@ func (b *Box) try(ctx context.Context, level Isolation, groups string) error {
 	if level == Bwrap && wrap == nil {
 		return errNoBwrap
 	}
-	w, process, err := b.launch(ctx, p, wrap, streams{})
+	w, err := b.begin(p, wrap, streams{})
+	if err != nil {
+		return err
+	}
+	process, err := w.run(ctx, p)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/ground/walls"
 	"localmcp/internal/confine"
 	"localmcp/internal/fault"
 )
@@ -38,50 +39,86 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 		return nil, err
 	}
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
-		if p.root == "/" || within(dir, p.root) {
+		if p.root == "/" || walls.Within(dir, p.root) {
 			return nil, fault.New(contract.NotSupported, "commands cannot be confined to a workspace that is the whole file system, or a part of the kernel").
 				WithHint("the owner chooses the directory of a project")
 		}
 	}
-	kept, err := p.keeps(ctx, lookTime)
+	pl := p.box.outline(level, s.Network != Host)
+	pl.Skip = s.skip
+	// Where it needs no plan to be started, the first process comes up while the plan is made.
+	// It has then nothing but its namespaces, has looked at nothing, and builds nothing before it
+	// has the plan: what is hidden and held is so in the same order as if it came later.
+	var w *walled
+	if level == Full {
+		if w, err = p.box.begin(pl, nil, s.streams()); err != nil {
+			return nil, failed(err)
+		}
+	}
+	r, err := p.ready(ctx, pl, s)
 	if err != nil {
+		if w != nil {
+			w.abandon()
+		}
 		return nil, err
 	}
-	leave := func() {}
-	if !s.ReadOnly && level != Reduced {
-		leave = placeholders(repositories(slices.Concat(kept.Git, s.Write)))
+	if w == nil {
+		if w, err = p.box.begin(r.plan, p.box.wrap(r.plan), s.streams()); err != nil {
+			r.release()
+			return nil, failed(err)
+		}
 	}
-	pl, notes, err := p.plan(level, s, kept)
+	process, err := w.run(ctx, r.plan)
 	if err != nil {
-		leave()
-		return nil, err
-	}
-	pl.group = p.box.groups
-	var before fingerprint
-	if !s.ReadOnly {
-		before = fingerprintOf(p.root, kept.Git)
-	}
-	let, err := p.hold(pl.Covers)
-	if err != nil {
-		leave()
-		return nil, err
-	}
-	release := func() {
-		let()
-		leave()
-	}
-	w, process, err := p.box.launch(ctx, pl, p.box.wrap(pl), streams{s.Stdin, s.Stdout, s.Stderr})
-	if err != nil {
-		release()
+		r.release()
 		return nil, failed(err)
 	}
-	process.Notes, process.Hidden = notes, len(pl.Covers)
+	process.Notes, process.Hidden = r.notes, len(r.plan.Covers)
 	go w.follow(process, func() []string {
-		notes := p.told(s, before)
-		release()
+		notes := p.told(s, r.before)
+		r.release()
 		return notes
 	})
 	return process, nil
+}
+
+func (s Spec) streams() streams { return streams{s.Stdin, s.Stdout, s.Stderr} }
+
+// readiness is what a command is started with.
+type readiness struct {
+	plan    plan
+	notes   []string
+	before  fingerprint
+	release func() // gives up what is held for it
+}
+
+// ready makes a plan and holds what it relies on.
+func (p *Place) ready(ctx context.Context, pl plan, s Spec) (r readiness, err error) {
+	kept, err := p.keeps(ctx, lookTime)
+	if err != nil {
+		return r, err
+	}
+	leave := func() {}
+	if !s.ReadOnly && pl.level != Reduced {
+		leave = placeholders(repositories(slices.Concat(kept.Git, s.Write)))
+	}
+	if r.plan, r.notes, err = p.plan(pl, s, kept); err != nil {
+		leave()
+		return r, err
+	}
+	if !s.ReadOnly {
+		r.before = fingerprintOf(p.root, kept.Git)
+	}
+	let, err := p.hold(r.plan.Covers)
+	if err != nil {
+		leave()
+		return r, err
+	}
+	r.release = func() {
+		let()
+		leave()
+	}
+	return r, nil
 }
 
 // How long it may take to look for what a workspace keeps, before a command and behind it: what
@@ -135,46 +172,43 @@ func (b *Box) level(ctx context.Context, m Mode) (Isolation, error) {
 		WithHint("the owner sees what is missing with: dodo doctor")
 }
 
-// plan says how the walls of a command are built.
-func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []string, err error) {
-	pl = plan{
-		Skip: s.skip, Level: level, Args: s.Args, Dir: s.Dir, Env: lastOnly(s.Env), Size: s.Terminal, NoSetID: os.Geteuid() == 0,
-		Limits: limits(level == Reduced), Outside: outside(level),
-	}
-	root := mount{From: p.root, To: p.root, Write: !s.ReadOnly}
+// plan says how the walls of a command are built, from its outline on.
+func (p *Place) plan(pl plan, s Spec, kept Kept) (_ plan, notes []string, err error) {
+	pl.Args, pl.Dir, pl.Env, pl.Size = s.Args, s.Dir, lastOnly(s.Env), (*walls.Size)(s.Terminal)
+	root := walls.Mount{From: p.root, To: p.root, Write: !s.ReadOnly}
 	if root.ID, err = p.identity(); err != nil {
 		return pl, nil, err
 	}
 	if err := os.MkdirAll(p.cache, 0o700); err != nil {
 		return pl, nil, fault.Wrap(contract.InternalError, err, "the directory for the caches of commands cannot be made")
 	}
-	if level == Reduced {
+	if pl.level == Reduced {
 		return p.planReduced(pl, s, kept)
 	}
-	if level == Bwrap {
+	pl.Outside = walls.Outside()
+	if pl.level == Bwrap {
 		pl.empty = p.cache + ".empty"
 		if err := os.WriteFile(pl.empty, nil, 0o400); err != nil && !errors.Is(err, os.ErrPermission) {
 			return pl, nil, fault.Wrap(contract.InternalError, err, "the directory for the caches of commands cannot be written")
 		}
 	}
-	pl.Loopback = s.Network != Host
 	pl.Proxy = s.Network == Proxy
 	home := homeOf(p.root, p.box.o.Home)
 	pl.Mounts, pl.Links = system()
-	if within("/var/tmp", p.root) {
-		pl.Links = slices.DeleteFunc(pl.Links, func(l link) bool { return l.Name == "/var/tmp" })
+	if walls.Within("/var/tmp", p.root) {
+		pl.Links = slices.DeleteFunc(pl.Links, func(l walls.Link) bool { return l.Name == "/var/tmp" })
 	}
 	for _, dir := range append(tools(p.path(), p.box.o.Home), p.box.o.Read...) {
-		if !within(p.root, dir) && !within(dir, p.root) && !p.box.hides(dir) {
-			pl.Mounts = append(pl.Mounts, mount{From: dir, To: dir, Optional: true})
+		if !walls.Within(p.root, dir) && !walls.Within(dir, p.root) && !p.box.hides(dir) {
+			pl.Mounts = append(pl.Mounts, walls.Mount{From: dir, To: dir, Optional: true})
 		}
 	}
-	pl.Mounts = append(pl.Mounts, mount{From: p.cache, To: home, Write: true})
+	pl.Mounts = append(pl.Mounts, walls.Mount{From: p.cache, To: home, Write: true})
 	for _, path := range s.Read {
-		pl.Mounts = append(pl.Mounts, mount{From: path, To: path, Optional: true})
+		pl.Mounts = append(pl.Mounts, walls.Mount{From: path, To: path, Optional: true})
 	}
 	for _, path := range s.Write {
-		pl.Mounts = append(pl.Mounts, mount{From: path, To: path, Write: !s.ReadOnly, Optional: true})
+		pl.Mounts = append(pl.Mounts, walls.Mount{From: path, To: path, Write: !s.ReadOnly, Optional: true})
 	}
 	pl.place(s.Script, p.root)
 	sortMounts(pl.Mounts)
@@ -193,7 +227,7 @@ func (p *Place) plan(level Isolation, s Spec, kept Kept) (pl plan, notes []strin
 	}
 	pl.Devices = append(slices.Clone(devices), "/dev/pts", "/dev/ptmx")
 	for name, value := range map[string]string{"HOME": home, "TMPDIR": "/tmp"} {
-		pl.Env = setenv(pl.Env, name, value)
+		pl.Env = walls.SetEnv(pl.Env, name, value)
 	}
 	if s.Network == Host && confine.LandlockABI() < confine.ScopesABI {
 		notes = []string{"This kernel does not keep commands with the machine's network from sockets that other programs of it have without a file."}
@@ -207,12 +241,12 @@ func (pl *plan) place(script, root string) {
 		return
 	}
 	to := ScriptPath
-	for _, m := range append(pl.Mounts, mount{To: root}) {
-		if within(m.To, to) || within(to, m.To) {
+	for _, m := range append(pl.Mounts, walls.Mount{To: root}) {
+		if walls.Within(m.To, to) || walls.Within(to, m.To) {
 			to = script
 		}
 	}
-	pl.Mounts = append(pl.Mounts, mount{From: script, To: to})
+	pl.Mounts = append(pl.Mounts, walls.Mount{From: script, To: to})
 	pl.Args = slices.Clone(pl.Args)
 	for i, a := range pl.Args {
 		if a == script {
@@ -237,23 +271,23 @@ func lastOnly(env []string) (list []string) {
 }
 
 // identity is the workspace's. A link in its place, or on the way, is another directory.
-func (p *Place) identity() (identity, error) {
-	fd, err := unlinked(p.root)
+func (p *Place) identity() (walls.Identity, error) {
+	fd, err := walls.Unlinked(p.root)
 	if err == nil {
 		defer unix.Close(fd)
 		var st unix.Stat_t
 		if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			return identity{uint64(st.Dev), st.Ino}, nil
+			return walls.Identity{Dev: uint64(st.Dev), Ino: st.Ino}, nil
 		}
 	}
-	return identity{}, fault.Wrap(contract.NotFound, cmp.Or(err, error(unix.ENOTDIR)), "the workspace is not where it was: nothing, or a link, is in its place").
+	return walls.Identity{}, fault.Wrap(contract.NotFound, cmp.Or(err, error(unix.ENOTDIR)), "the workspace is not where it was: nothing, or a link, is in its place").
 		WithHint("the owner opens it anew by its own path")
 }
 
 // above are the directories between the workspace and what is hidden in it.
 func (p *Place) above() (dirs []string) {
 	for _, h := range p.box.hidden() {
-		for dir := filepath.Dir(h); dir != p.root && within(p.root, dir); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(h); dir != p.root && walls.Within(p.root, dir); dir = filepath.Dir(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -261,15 +295,15 @@ func (p *Place) above() (dirs []string) {
 }
 
 // covers are the secret paths, and what no command may see of what is mounted.
-func (p *Place) covers(secrets []string, mounts []mount, script string) (list []cover, err error) {
+func (p *Place) covers(secrets []string, mounts []walls.Mount, script string) (list []walls.Cover, err error) {
 	paths := slices.Clone(secrets)
 	for _, h := range p.box.hidden() {
-		seen := slices.ContainsFunc(mounts, func(m mount) bool {
-			return within(m.From, h) && m.From != script && m.From != p.cache
+		seen := slices.ContainsFunc(mounts, func(m walls.Mount) bool {
+			return walls.Within(m.From, h) && m.From != script && m.From != p.cache
 		})
 		switch {
 		case !seen:
-		case within(h, p.root):
+		case walls.Within(h, p.root):
 			return nil, fault.New(contract.NotSupported, "the workspace is in a directory that no command may see").WithHint("the owner moves one of them")
 		default:
 			if _, err := os.Lstat(h); err == nil {
@@ -279,21 +313,21 @@ func (p *Place) covers(secrets []string, mounts []mount, script string) (list []
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
-		if slices.ContainsFunc(list, func(c cover) bool { return within(c.Path, path) }) {
+		if slices.ContainsFunc(list, func(c walls.Cover) bool { return walls.Within(c.Path, path) }) {
 			continue // it is not seen as it is
 		}
 		st, err := os.Lstat(path)
 		if err == nil && st.Mode()&os.ModeSymlink != 0 {
 			continue // it has no content, and what it names is judged by its own name
 		}
-		var id identity
+		var id walls.Identity
 		if err == nil {
-			id, err = identityOf(path, false)
+			id, err = walls.IdentityOf(path, false)
 		}
 		if err != nil {
-			return nil, failed(&stepError{stepCover, err})
+			return nil, failed(&walls.StepError{Step: walls.StepCover, Err: err})
 		}
-		list = append(list, cover{path, id})
+		list = append(list, walls.Cover{Path: path, ID: id})
 	}
 	return list, nil
 }
@@ -311,14 +345,14 @@ func (b *Box) hidden() (all []string) {
 
 // hides reports whether a directory is one that no command may see, or has one in it.
 func (b *Box) hides(dir string) bool {
-	return slices.ContainsFunc(b.hidden(), func(h string) bool { return within(dir, h) || within(h, dir) })
+	return slices.ContainsFunc(b.hidden(), func(h string) bool { return walls.Within(dir, h) || walls.Within(h, dir) })
 }
 
 // planReduced is for where there are no namespaces: everything has its own path.
 func (p *Place) planReduced(pl plan, s Spec, kept Kept) (plan, []string, error) {
 	n := len(kept.Secrets)
 	for _, h := range p.box.hidden() {
-		if _, err := os.Lstat(h); err == nil && within(p.root, h) {
+		if _, err := os.Lstat(h); err == nil && walls.Within(p.root, h) {
 			n++
 		}
 	}
@@ -353,7 +387,7 @@ func (p *Place) planReduced(pl plan, s Spec, kept Kept) (plan, []string, error) 
 	}
 	pl.Devices = devices // the terminals of others are beside those that it could make
 	for name, value := range map[string]string{"HOME": p.cache, "TMPDIR": temp} {
-		pl.Env = setenv(pl.Env, name, value)
+		pl.Env = walls.SetEnv(pl.Env, name, value)
 	}
 	var notes []string
 	if s.Network != NoNetwork && s.Network != "" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"localmcp/dodo/internal/ground/walls"
 )
 
 // systemDirs are shown for reading where they are; a link is made again as a link.
@@ -26,29 +28,29 @@ var systemFiles = []string{
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
 // links of the device directory, and one for programs that keep larger files apart.
-var links = []link{
-	{"/dev/ptmx", "pts/ptmx"}, {"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"},
-	{"/dev/stderr", "/proc/self/fd/2"}, {"/var/tmp", "/tmp"},
+var links = []walls.Link{
+	{Name: "/dev/ptmx", To: "pts/ptmx"}, {Name: "/dev/fd", To: "/proc/self/fd"}, {Name: "/dev/stdin", To: "/proc/self/fd/0"}, {Name: "/dev/stdout", To: "/proc/self/fd/1"},
+	{Name: "/dev/stderr", To: "/proc/self/fd/2"}, {Name: "/var/tmp", To: "/tmp"},
 }
 
 // system is what every command sees of the machine.
-func system() (mounts []mount, made []link) {
+func system() (mounts []walls.Mount, made []walls.Link) {
 	made = slices.Clone(links)
 	for _, dir := range systemDirs {
 		if to, err := os.Readlink(dir); err == nil {
-			made = append(made, link{dir, to})
+			made = append(made, walls.Link{Name: dir, To: to})
 			continue
 		}
-		mounts = append(mounts, mount{From: dir, To: dir, Optional: true})
+		mounts = append(mounts, walls.Mount{From: dir, To: dir, Optional: true})
 	}
 	for _, path := range configuration() {
 		// A link is followed here: what it names may be where a command sees nothing.
 		if real, err := filepath.EvalSymlinks(path); err == nil {
-			mounts = append(mounts, mount{From: real, To: path, Optional: true})
+			mounts = append(mounts, walls.Mount{From: real, To: path, Optional: true})
 		}
 	}
 	for _, dev := range devices {
-		mounts = append(mounts, mount{From: dev, To: dev, Write: true, Device: true, Optional: dev == "/dev/tty"})
+		mounts = append(mounts, walls.Mount{From: dev, To: dev, Write: true, Device: true, Optional: dev == "/dev/tty"})
 	}
 	return mounts, made
 }
@@ -71,7 +73,7 @@ func configuration() (paths []string) {
 // is the bin of a tree of a program's own, the tree.
 func toolchain(bin, home string) string {
 	prefix := filepath.Dir(bin)
-	if filepath.Base(bin) != "bin" || prefix == "/" || home != "" && within(prefix, home) || filepath.Base(prefix) == ".local" || filepath.Base(prefix) == ".cargo" {
+	if filepath.Base(bin) != "bin" || prefix == "/" || home != "" && walls.Within(prefix, home) || filepath.Base(prefix) == ".local" || filepath.Base(prefix) == ".cargo" {
 		return bin
 	}
 	for _, part := range []string{"lib", "libexec", "include", "pkg"} {
@@ -90,10 +92,10 @@ func tools(path []string, home string) (dirs []string) {
 			continue
 		}
 		for _, d := range []string{dir, toolchain(real, home)} {
-			if home != "" && within(d, home) {
+			if home != "" && walls.Within(d, home) {
 				continue // the whole home
 			}
-			if !slices.ContainsFunc(systemDirs, func(s string) bool { return within(s, d) }) && !slices.Contains(dirs, d) {
+			if !slices.ContainsFunc(systemDirs, func(s string) bool { return walls.Within(s, d) }) && !slices.Contains(dirs, d) {
 				dirs = append(dirs, d)
 			}
 		}
@@ -103,15 +105,15 @@ func tools(path []string, home string) (dirs []string) {
 
 // limits are the bounds of each process of a command. Memory is bounded by its data: bounds
 // on addresses break programs that reserve them.
-func limits(alone bool) []limit {
-	list := []limit{
-		{unix.RLIMIT_CORE, 1}, // none, as confine.Jail has it
-		{unix.RLIMIT_NOFILE, 4096},
-		{unix.RLIMIT_FSIZE, 2 << 30},
-		{unix.RLIMIT_DATA, 4 << 30},
+func limits(alone bool) []walls.Limit {
+	list := []walls.Limit{
+		{What: unix.RLIMIT_CORE, Most: 1}, // none, as confine.Jail has it
+		{What: unix.RLIMIT_NOFILE, Most: 4096},
+		{What: unix.RLIMIT_FSIZE, Most: 2 << 30},
+		{What: unix.RLIMIT_DATA, Most: 4 << 30},
 	}
 	if !alone { // elsewhere the user's other processes count too
-		list = append(list, limit{unix.RLIMIT_NPROC, 512})
+		list = append(list, walls.Limit{What: unix.RLIMIT_NPROC, Most: 512})
 	}
 	return list
 }
@@ -120,15 +122,15 @@ func limits(alone bool) []limit {
 func homeOf(root, owner string) string {
 	home := "/home/dodo"
 	// An owner of that name has programs there.
-	if within(home, root) || within(root, home) || owner != "" && within(home, owner) {
+	if walls.Within(home, root) || walls.Within(root, home) || owner != "" && walls.Within(home, owner) {
 		home = "/var/dodo"
 	}
 	return home
 }
 
 // sortMounts puts what is below after what is above.
-func sortMounts(list []mount) {
-	slices.SortStableFunc(list, func(a, b mount) int {
+func sortMounts(list []walls.Mount) {
+	slices.SortStableFunc(list, func(a, b walls.Mount) int {
 		return strings.Count(strings.TrimSuffix(a.To, "/"), "/") - strings.Count(strings.TrimSuffix(b.To, "/"), "/")
 	})
 }

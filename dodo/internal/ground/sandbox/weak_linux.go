@@ -2,8 +2,6 @@
 
 package sandbox
 
-import "localmcp/internal/confine"
-
 // This file is in no program that anyone installs: tests build with it what leaves a wall
 // out, to see that it is missed, and what takes a level away, to see the next one.
 
@@ -12,10 +10,3 @@ func (s *Spec) Without(step string) { s.skip = step }
 
 // Only takes every level but one away.
 func (b *Box) Only(level Isolation) { b.only = level }
-
-func (p plan) skips(step string) bool { return p.Skip == step }
-
-func (p plan) weaken(j confine.Jail) confine.Jail {
-	j.Without = p.Skip
-	return j
-}

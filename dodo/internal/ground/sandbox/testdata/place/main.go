@@ -69,7 +69,6 @@ type answer struct {
 }
 
 func main() {
-	sandbox.Helper()
 	var j job
 	if err := json.NewDecoder(os.Stdin).Decode(&j); err != nil {
 		fmt.Fprintln(os.Stderr, err)

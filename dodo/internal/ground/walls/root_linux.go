@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"errors"
@@ -35,8 +35,8 @@ func (h *helper) makeRoot() error {
 				trees[i] = -1
 				continue
 			}
-			if m.ID != (identity{}) {
-				return step(stepMoved, fmt.Errorf("%s: %w", m.To, err))
+			if m.ID != (Identity{}) {
+				return step(StepMoved, fmt.Errorf("%s: %w", m.To, err))
 			}
 			return step("mount of "+m.To, err)
 		}
@@ -88,8 +88,8 @@ func (h *helper) makeRoot() error {
 		}
 		err := r.attach(trees[i], m.To)
 		unix.Close(trees[i])
-		if err != nil && m.ID != (identity{}) {
-			return step(stepMoved, err)
+		if err != nil && m.ID != (Identity{}) {
+			return step(StepMoved, err)
 		}
 		if err != nil {
 			return step("mount of "+m.To, err)
@@ -98,7 +98,7 @@ func (h *helper) makeRoot() error {
 			r.foreign = append(r.foreign, m.To)
 		}
 	}
-	if !h.skips("cover") {
+	if !h.Skips("cover") {
 		if err := r.cover(h.Covers); err != nil {
 			return err
 		}
@@ -120,17 +120,17 @@ func leftOut(err error) bool {
 var errMoved = errors.New("something else is there now")
 
 // tree takes a copy of what is mounted at a path, with all below it, that nobody else sees.
-func tree(m mount) (int, error) {
+func tree(m Mount) (int, error) {
 	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
 	var fd int
 	var err error
-	if m.ID == (identity{}) {
+	if m.ID == (Identity{}) {
 		fd, err = unix.OpenTree(unix.AT_FDCWD, m.From, flags)
 	} else {
 		var at int
-		if at, err = unlinked(m.From); err == nil {
-			var id identity
-			if id, err = identityAt(at); err == nil && id != m.ID {
+		if at, err = Unlinked(m.From); err == nil {
+			var id Identity
+			if id, err = IdentityAt(at); err == nil && id != m.ID {
 				err = errMoved
 			}
 			if err == nil {
@@ -166,7 +166,7 @@ type newRoot struct {
 func openRoot() (*newRoot, error) {
 	r := &newRoot{memory: map[uint64]bool{}}
 	for _, dir := range []string{"", "/tmp", "/dev/shm"} {
-		id, err := identityOf(stage+dir, false)
+		id, err := IdentityOf(stage+dir, false)
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +182,7 @@ func (r *newRoot) close() { unix.Close(r.fd) }
 // open opens what is at a path of the new root, as seen from within.
 func (r *newRoot) open(path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	if slices.ContainsFunc(r.foreign, func(dir string) bool { return within(dir, path) }) {
+	if slices.ContainsFunc(r.foreign, func(dir string) bool { return Within(dir, path) }) {
 		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
 	}
 	for {
@@ -224,7 +224,7 @@ func (r *newRoot) make(path string, dir bool) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(parent)
-	id, err := identityAt(parent)
+	id, err := IdentityAt(parent)
 	if err != nil {
 		return -1, err
 	}
@@ -245,7 +245,7 @@ func (r *newRoot) make(path string, dir bool) (int, error) {
 
 // cover makes what must not be seen look empty. When something else is at its path it was
 // moved meanwhile, and what was in it may be seen somewhere else: the command does not start.
-func (r *newRoot) cover(covers []cover) error {
+func (r *newRoot) cover(covers []Cover) error {
 	if len(covers) == 0 {
 		return nil
 	}
@@ -262,13 +262,13 @@ func (r *newRoot) cover(covers []cover) error {
 	}
 	for _, c := range covers {
 		if err := r.coverOne(c, file, dir); err != nil {
-			return step(stepCover, err)
+			return step(StepCover, err)
 		}
 	}
 	return step("root", errors.Join(unix.Unmount(from, unix.MNT_DETACH), os.Remove(from)))
 }
 
-func (r *newRoot) coverOne(c cover, file, dir string) error {
+func (r *newRoot) coverOne(c Cover, file, dir string) error {
 	at, err := r.open(c.Path)
 	if err != nil {
 		return err
@@ -278,14 +278,14 @@ func (r *newRoot) coverOne(c cover, file, dir string) error {
 	if err := unix.Fstat(at, &st); err != nil {
 		return err
 	}
-	if c.ID != (identity{uint64(st.Dev), st.Ino}) {
+	if c.ID != (Identity{uint64(st.Dev), st.Ino}) {
 		return errMoved
 	}
 	from := file
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		from = dir
 	}
-	fd, err := tree(mount{From: from})
+	fd, err := tree(Mount{From: from})
 	if err != nil {
 		return err
 	}

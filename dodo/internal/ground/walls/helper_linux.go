@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"bytes"
@@ -16,15 +16,14 @@ import (
 	"localmcp/internal/confine"
 )
 
-// Helper is the first thing that main does: where the program was started as the first
-// process of a sandbox it builds the walls, runs the command and exits with its status;
-// else it returns at once.
-func Helper() {
+// init is the whole program where the process was started as the first one of a sandbox.
+// Nothing else may run before it that can wait (see the package comment).
+func init() {
 	if len(os.Args) != 1 {
 		return
 	}
 	switch os.Args[0] {
-	case helperName, inside:
+	case HelperName, InsideName:
 		os.Exit(help())
 	case becomingName:
 		os.Exit(become())
@@ -33,47 +32,61 @@ func Helper() {
 
 // helper is the first process of a sandbox.
 type helper struct {
-	plan
+	Plan
 	descriptors []int // to be given to the server: the terminal's other end, the proxy's listener
 	main        int   // pid of the command
 }
 
 func help() int {
-	// Of Go's handlers a signal from inside would end the first process. What has a handler
-	// is set back for the programs it starts; what is ignored would stay so.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals)
 	var h helper
 	if err := h.read(); err != nil {
 		return fail(err)
 	}
+	if err := h.fend(); err != nil {
+		return fail(err)
+	}
 	go h.obey()
 	enter := h.enter
-	if h.Level == Reduced {
+	if h.Alone {
 		enter = h.enterAlone
 	}
 	if err := enter(); err != nil {
 		return fail(err)
 	}
 	if len(h.Args) == 0 {
-		tell(report{Started: true})
-		tell(report{Ended: true})
+		tell(Report{Started: true})
+		tell(Report{Ended: true})
 		return 0
 	}
-	tell(report{Started: true})
+	tell(Report{Started: true})
 	ws, ok := h.reap()
-	if h.Level == Reduced {
+	if h.Alone {
 		sweep()
 	}
 	if !ok {
-		return exitFailed
+		return ExitFailed
 	}
 	if ws.Signaled() {
-		tell(report{Ended: true, Signal: int(ws.Signal())})
+		tell(Report{Ended: true, Signal: int(ws.Signal())})
 		return 128 + int(ws.Signal())
 	}
-	tell(report{Ended: true, Exit: ws.ExitStatus()})
+	tell(Report{Ended: true, Exit: ws.ExitStatus()})
 	return ws.ExitStatus()
+}
+
+// own reports whether the namespaces were made for this process by the server.
+func (h *helper) own() bool { return !h.Alone && !h.Wrapped }
+
+// fend keeps signals from ending this process, which Go's handlers would do. The first process
+// of a namespace gets none from inside that it has no handler for, SIGKILL included. Elsewhere
+// all are taken and dropped, which wants a thread and two switches to it for each; a signal
+// that is ignored instead would be ignored by the command too.
+func (h *helper) fend() error {
+	if h.Alone {
+		signal.Notify(make(chan os.Signal, 1))
+		return nil
+	}
+	return step("signals", confine.DefaultSignals())
 }
 
 // enter builds the walls and starts the command in them.
@@ -90,52 +103,52 @@ func (h *helper) enter() error {
 
 // ready says that the command will be run now, and gives away what comes with it.
 func (h *helper) ready() {
-	tell(report{Ready: true}, h.descriptors...)
+	tell(Report{Ready: true}, h.descriptors...)
 	for _, fd := range h.descriptors {
 		unix.Close(fd)
 	}
 }
 
-// stepError is a step that failed.
-type stepError struct {
-	step string
-	err  error
+// A StepError is a step that failed.
+type StepError struct {
+	Step string
+	Err  error
 }
 
-func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
-func (e *stepError) Unwrap() error { return e.err }
+func (e *StepError) Error() string { return e.Step + ": " + e.Err.Error() }
+func (e *StepError) Unwrap() error { return e.Err }
 
 func step(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &stepError{name, err}
+	return &StepError{name, err}
 }
 
 // fail says why the command does not run.
 func fail(err error) int {
 	tell(reportOf(err))
-	return exitFailed
+	return ExitFailed
 }
 
-func reportOf(err error) report {
-	r := report{Step: "helper", Reason: err.Error()}
-	var s *stepError
+func reportOf(err error) Report {
+	r := Report{Step: "helper", Reason: err.Error()}
+	var s *StepError
 	if errors.As(err, &s) {
-		r.Step, r.Reason = s.step, s.err.Error()
+		r.Step, r.Reason = s.Step, s.Err.Error()
 	}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		r.Errno = int(errno)
 	}
-	if len(r.Reason) > largestReport/2 {
-		r.Reason = r.Reason[:largestReport/2]
+	if len(r.Reason) > LargestReport/2 {
+		r.Reason = r.Reason[:LargestReport/2]
 	}
 	return r
 }
 
 // tell sends a report, and descriptors with it. Where the server is gone nobody wants it.
-func tell(r report, descriptors ...int) {
+func tell(r Report, descriptors ...int) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return
@@ -145,18 +158,19 @@ func tell(r report, descriptors ...int) {
 		rights = unix.UnixRights(descriptors...)
 	}
 	for {
-		if err := unix.Sendmsg(controlFD, text, rights, nil, unix.MSG_NOSIGNAL); err != unix.EINTR {
+		if err := unix.Sendmsg(ControlFD, text, rights, nil, unix.MSG_NOSIGNAL); err != unix.EINTR {
 			return
 		}
 	}
 }
 
-// read reads the plan.
+// read waits for the plan and reads it.
 func (h *helper) read() error {
-	for _, fd := range []int{controlFD, planFD} {
-		unix.CloseOnExec(fd)
+	unix.CloseOnExec(ControlFD)
+	f, err := given(ControlFD)
+	if err != nil {
+		return step("plan", err)
 	}
-	f := os.NewFile(planFD, "plan")
 	defer f.Close()
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -164,24 +178,24 @@ func (h *helper) read() error {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return step("plan", d.Decode(&h.plan))
+	return step("plan", d.Decode(&h.Plan))
 }
 
 // obey does what the server orders, and ends everything when the server is gone.
 func (h *helper) obey() {
 	buf := make([]byte, 16)
 	for {
-		n, _, _, _, err := unix.Recvmsg(controlFD, buf, nil, 0)
+		n, _, _, _, err := unix.Recvmsg(ControlFD, buf, nil, 0)
 		switch {
 		case err == unix.EINTR:
 		case err != nil || n == 0:
-			if h.Level == Reduced {
+			if h.Alone {
 				sweep()
 			}
-			os.Exit(exitFailed) // the kernel ends the rest of a namespace
-		case buf[0] == orderTerminate:
+			os.Exit(ExitFailed) // the kernel ends the rest of a namespace
+		case buf[0] == OrderTerminate:
 			h.everyone(unix.SIGTERM)
-		case buf[0] == orderInterrupt:
+		case buf[0] == OrderInterrupt:
 			h.everyone(unix.SIGINT)
 		}
 	}
@@ -189,7 +203,7 @@ func (h *helper) obey() {
 
 // everyone sends a signal to all that the command started.
 func (h *helper) everyone(s unix.Signal) {
-	if h.Level == Reduced {
+	if h.Alone {
 		for _, p := range descendants() {
 			_ = unix.Kill(p.pid, s)
 		}
@@ -200,7 +214,12 @@ func (h *helper) everyone(s unix.Signal) {
 
 // build makes the walls, and looks whether they stand.
 func (h *helper) build() error {
-	if h.Loopback && h.Level == Full && !h.skips("loopback") { // bubblewrap does so itself
+	if h.own() && !h.Skips("numbers") {
+		if err := h.number(); err != nil {
+			return step("namespaces", err)
+		}
+	}
+	if h.Loopback && h.own() && !h.Skips("loopback") { // bubblewrap does so itself
 		if err := loopbackUp(); err != nil {
 			return step("network", err)
 		}
@@ -210,14 +229,14 @@ func (h *helper) build() error {
 			return step("proxy", err)
 		}
 	}
-	if h.Level == Full && !h.skips("root") {
+	if h.own() && !h.Skips("root") {
 		if err := h.makeRoot(); err != nil {
 			return err
 		}
 	}
 	if len(h.Args) > 0 {
 		if err := os.Chdir(h.Dir); err != nil {
-			return step(stepDir, err)
+			return step(StepDir, err)
 		}
 	}
 	if h.Size != nil {
@@ -225,7 +244,7 @@ func (h *helper) build() error {
 			return step("terminal", err)
 		}
 	}
-	if !h.skips("limits") {
+	if !h.Skips("limits") {
 		for _, l := range h.Limits {
 			if err := lower(l); err != nil {
 				return step("limits", err)
@@ -235,8 +254,8 @@ func (h *helper) build() error {
 	if err := h.verify(); err != nil {
 		return err
 	}
-	jail := h.weaken(confine.Jail{Run: h.Run, Write: h.Write, Devices: h.Devices, Alone: h.Level == Reduced, NoSetID: h.NoSetID})
-	if err := jail.Enter(append([]int{controlFD}, h.descriptors...)...); err != nil {
+	jail := h.weaken(confine.Jail{Run: h.Run, Write: h.Write, Devices: h.Devices, Alone: h.Alone, NoSetID: h.NoSetID})
+	if err := jail.Enter(append([]int{ControlFD}, h.descriptors...)...); err != nil {
 		return step("confinement", errors.Join(err, errors.Unwrap(err)))
 	}
 	if err := jail.Verify(); err != nil {
@@ -246,7 +265,7 @@ func (h *helper) build() error {
 }
 
 // lower sets a limit, or leaves a lower one.
-func lower(l limit) error {
+func lower(l Limit) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(l.What, &now); err != nil {
 		return err
@@ -291,12 +310,12 @@ func (h *helper) listen() error {
 	}
 	url := "http://127.0.0.1:" + strconv.Itoa(at.(*unix.SockaddrInet4).Port)
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
-		h.Env = setenv(h.Env, name, url)
+		h.Env = SetEnv(h.Env, name, url)
 	}
 	for _, name := range []string{"no_proxy", "NO_PROXY"} {
-		h.Env = setenv(h.Env, name, "localhost,127.0.0.1,::1")
+		h.Env = SetEnv(h.Env, name, "localhost,127.0.0.1,::1")
 	}
-	h.Env = setenv(h.Env, "NODE_USE_ENV_PROXY", "1")
+	h.Env = SetEnv(h.Env, "NODE_USE_ENV_PROXY", "1")
 	h.descriptors = append(h.descriptors, fd)
 	return nil
 }
@@ -332,7 +351,7 @@ func (h *helper) start() error {
 		Env: h.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: h.Size != nil},
 	})
 	if err != nil {
-		return step(stepRun, err)
+		return step(StepRun, err)
 	}
 	h.main = pid
 	letGo()
@@ -365,15 +384,4 @@ func (h *helper) reap() (ws unix.WaitStatus, ok bool) {
 			return ws, true
 		}
 	}
-}
-
-// setenv sets a variable in an environment.
-func setenv(env []string, name, value string) []string {
-	out := env[:0:0]
-	for _, kv := range env {
-		if len(kv) <= len(name) || kv[:len(name)] != name || kv[len(name)] != '=' {
-			out = append(out, kv)
-		}
-	}
-	return append(out, name+"="+value)
 }

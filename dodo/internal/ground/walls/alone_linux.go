@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ func (h *helper) enterAlone() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return step("helper", err)
 	}
-	plan, err := h.plan.file()
+	plan, err := h.File()
 	if err != nil {
 		return step("plan", err)
 	}
@@ -33,15 +33,18 @@ func (h *helper) enterAlone() error {
 	}
 	defer unix.Close(ends[0])
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{becomingName}, &syscall.ProcAttr{
-		Env: []string{"GOMAXPROCS=2"}, Files: []uintptr{0, 1, 2, uintptr(ends[1]), plan.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: Environment(), Files: []uintptr{0, 1, 2, uintptr(ends[1])}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	unix.Close(ends[1])
 	if err != nil {
 		return step("helper", err)
 	}
 	h.main = pid
+	if err := unix.Sendmsg(ends[0], []byte{OrderBuild}, unix.UnixRights(int(plan.Fd())), nil, unix.MSG_NOSIGNAL); err != nil {
+		return step("plan", err)
+	}
 	letGo()
-	buf, rights := make([]byte, largestReport), make([]byte, unix.CmsgSpace(4))
+	buf, rights := make([]byte, LargestReport), make([]byte, unix.CmsgSpace(4))
 	begun := false
 	for {
 		n, rn, _, _, err := unix.Recvmsg(ends[0], buf, rights, unix.MSG_CMSG_CLOEXEC)
@@ -54,14 +57,14 @@ func (h *helper) enterAlone() error {
 			}
 			return nil // its end was closed when it became the command
 		}
-		var r report
+		var r Report
 		if err := json.Unmarshal(buf[:n], &r); err != nil {
 			return step("helper", err)
 		}
 		if !r.Started {
-			return step(r.Step, &refusal{syscall.Errno(r.Errno), r.Reason})
+			return step(r.Step, &Refusal{syscall.Errno(r.Errno), r.Reason})
 		}
-		fds, err := descriptorsOf(rights[:rn])
+		fds, err := Descriptors(rights[:rn])
 		if err != nil {
 			return step("helper", err)
 		}
@@ -86,9 +89,9 @@ func become() int {
 	if err != nil {
 		return fail(err)
 	}
-	tell(report{Started: true}, h.descriptors...)
+	tell(Report{Started: true}, h.descriptors...)
 	if len(h.Args) == 0 {
 		return 0
 	}
-	return fail(step(stepRun, syscall.Exec(h.Args[0], h.Args, h.Env)))
+	return fail(step(StepRun, syscall.Exec(h.Args[0], h.Args, h.Env)))
 }

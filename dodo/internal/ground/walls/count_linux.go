@@ -1,7 +1,6 @@
-package sandbox
+package walls
 
 import (
-	"os"
 	"strconv"
 	"strings"
 
@@ -31,5 +30,5 @@ func countsProcesses() bool {
 
 // countProcesses sets that number, by a proc file system that can still be written.
 func countProcesses(proc string) error {
-	return os.WriteFile(proc+"/sys/kernel/pid_max", []byte(strconv.Itoa(mostProcesses)), 0)
+	return put(proc+"/sys/kernel/pid_max", strconv.Itoa(mostProcesses))
 }

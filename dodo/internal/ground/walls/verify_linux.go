@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"errors"
@@ -12,43 +12,41 @@ import (
 // What stands is looked at before the command is let in: a step that did nothing, whatever
 // the reason, must not go unseen.
 
-// spaces are the namespaces of a level, by their names in /proc/self/ns.
+// spaces are the namespaces of a sandbox, by their names in /proc/self/ns.
 var spaces = []string{"user", "mnt", "pid", "ipc", "uts", "net"}
 
 const rootSpace = "root"
 
-// outside is what the helper must not have in common with the server.
-func outside(level Isolation) map[string]identity {
-	if level == Reduced {
-		return nil
-	}
-	all := map[string]identity{}
+// Outside is what the first process must not have in common with the calling one.
+func Outside() map[string]Identity {
+	all := map[string]Identity{}
 	for _, name := range spaces {
-		if id, err := identityOf("/proc/self/ns/"+name, true); err == nil {
+		if id, err := IdentityOf("/proc/self/ns/"+name, true); err == nil {
 			all[name] = id
 		}
 	}
-	if id, err := identityOf("/", true); err == nil {
+	if id, err := IdentityOf("/", true); err == nil {
 		all[rootSpace] = id
 	}
 	return all
 }
 
-// identityOf tells what is at a path, with a link as its last part followed or not.
-func identityOf(path string, follow bool) (identity, error) {
+// IdentityOf tells what is at a path, with a link as its last part followed or not.
+func IdentityOf(path string, follow bool) (Identity, error) {
 	var st unix.Stat_t
 	look := unix.Lstat
 	if follow {
 		look = unix.Stat
 	}
 	err := look(path, &st)
-	return identity{uint64(st.Dev), st.Ino}, err
+	return Identity{uint64(st.Dev), st.Ino}, err
 }
 
-func identityAt(fd int) (identity, error) {
+// IdentityAt tells what a descriptor is of.
+func IdentityAt(fd int) (Identity, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
-	return identity{uint64(st.Dev), st.Ino}, err
+	return Identity{uint64(st.Dev), st.Ino}, err
 }
 
 // verify looks at the walls from within.
@@ -59,12 +57,15 @@ func (h *helper) verify() error {
 			return step("trial", fmt.Errorf("limit %d is %d: %w", l.What, now.Max, errors.Join(err, errMissing)))
 		}
 	}
-	if h.Level == Reduced {
+	if h.Alone {
 		return nil
 	}
+	if user, group := unix.Geteuid(), unix.Getegid(); user != h.User || group != h.Group {
+		return step("trial", fmt.Errorf("user %d and group %d: %w", user, group, errMissing))
+	}
 	for _, name := range spaces {
-		id, err := identityOf("/proc/self/ns/"+name, true)
-		if err != nil || h.Outside[name] == (identity{}) {
+		id, err := IdentityOf("/proc/self/ns/"+name, true)
+		if err != nil || h.Outside[name] == (Identity{}) {
 			return step("trial", fmt.Errorf("namespace %s: %w", name, errors.Join(err, errMissing)))
 		}
 		if own := name != "net" || h.Loopback; own && id == h.Outside[name] {
@@ -86,7 +87,7 @@ var errMissing = errors.New("a wall is missing")
 
 // verifyRoot looks whether only what the plan names is there, as it says.
 func (h *helper) verifyRoot() error {
-	id, err := identityOf("/", true)
+	id, err := IdentityOf("/", true)
 	if err != nil {
 		return step("trial", err)
 	}
@@ -98,38 +99,38 @@ func (h *helper) verifyRoot() error {
 		return step("trial", fmt.Errorf("root: %w", errMissing))
 	}
 	for _, m := range h.Mounts {
-		if m.ID == (identity{}) {
+		if m.ID == (Identity{}) {
 			continue
 		}
 		if err := m.verify(); err != nil {
-			return step(stepMoved, fmt.Errorf("%s: %w", m.To, err))
+			return step(StepMoved, fmt.Errorf("%s: %w", m.To, err))
 		}
 	}
 	for _, c := range h.Covers {
-		fd, err := unlinked(c.Path)
-		if errors.Is(err, unix.ENOENT) && h.Level == Full {
+		fd, err := Unlinked(c.Path)
+		if errors.Is(err, unix.ENOENT) && h.own() {
 			continue // moved with its cover
 		}
 		if err != nil {
-			return step(stepCover, err)
+			return step(StepCover, err)
 		}
-		id, err := identityAt(fd)
+		id, err := IdentityAt(fd)
 		unix.Close(fd)
 		if err != nil || id == c.ID {
-			return step(stepCover, fmt.Errorf("%s: %w", filepath.Base(c.Path), errors.Join(err, errMissing)))
+			return step(StepCover, fmt.Errorf("%s: %w", filepath.Base(c.Path), errors.Join(err, errMissing)))
 		}
 	}
 	return nil
 }
 
 // verify looks whether a mount of the workspace is one, of what it should be.
-func (m mount) verify() error {
-	fd, err := unlinked(m.To)
+func (m Mount) verify() error {
+	fd, err := Unlinked(m.To)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	id, err := identityAt(fd)
+	id, err := IdentityAt(fd)
 	if err != nil {
 		return err
 	}
@@ -148,8 +149,8 @@ func (m mount) verify() error {
 	return nil
 }
 
-// unlinked opens a path, for nothing but to look, with no link on the way.
-func unlinked(path string) (int, error) {
+// Unlinked opens a path, for nothing but to look, with no link on the way.
+func Unlinked(path string) (int, error) {
 	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})

@@ -1,4 +1,4 @@
-package sandbox
+package walls
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweepTime is how long leftovers are looked for that come faster than they can be ended.
-const sweepTime = 10 * time.Second
+// SweepTime is how long leftovers are looked for that come faster than they can be ended.
+const SweepTime = 10 * time.Second
 
 // A started process is one that this one started, directly or not.
 type started struct{ pid, group int }
@@ -81,7 +81,7 @@ func children(pid int) (list []int) {
 // moments: only that this process has no child any more says that nothing is left.
 func sweep() {
 	own := unix.Getpgrp()
-	for end := time.Now().Add(sweepTime); time.Now().Before(end); {
+	for end := time.Now().Add(SweepTime); time.Now().Before(end); {
 		list := descendants()
 		if bury() {
 			return
