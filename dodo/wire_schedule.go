@@ -30,6 +30,7 @@ func (in *installation) schedules(tree *workspace.Tree, id string) *schedule.Ser
 		Tree: tree, State: in.store, Workspace: id,
 		Policy:  func(ctx context.Context) (string, error) { return in.rulesDigest(ctx, id) },
 		Limits:  in.limits(),
+		Ready:   in.walls.ready,
 		Unboxed: sandbox.Mode(in.config.CommandSandbox) == sandbox.Off,
 	})
 }

@@ -29,12 +29,12 @@ type walled struct {
 	control *net.UnixConn
 	group   *group // nil where there is none
 	level   Isolation
+	over    chan struct{} // closed when nothing of it is left
 	done    chan struct{} // closed when exit is there
 	exit    Exit
 
-	mu    sync.Mutex // guards ended and late
-	ended bool
-	late  *time.Timer // ends a first process that does not end what it should
+	mu   sync.Mutex  // held while over is closed, and while it must not be; guards late
+	late *time.Timer // ends a first process that does not end what it should
 }
 
 // streams are what a command reads and writes; nil is /dev/null.
@@ -71,7 +71,7 @@ func (b *Box) begin(p plan, wrap []string, s streams) (*walled, error) {
 	if err != nil {
 		return nil, startFault(err)
 	}
-	w := &walled{control: conn.(*net.UnixConn), level: p.level, done: make(chan struct{})}
+	w := &walled{control: conn.(*net.UnixConn), level: p.level, over: make(chan struct{}), done: make(chan struct{})}
 	w.cmd = b.command(p, wrap, s, theirs)
 	if p.group != "" {
 		if w.group, err = newGroup(p.group); err != nil {
@@ -261,7 +261,7 @@ func (w *walled) follow(p *Process, told func() []string) {
 	}
 	err := w.cmd.Wait() // when it returns the namespace is empty
 	w.mu.Lock()
-	w.ended = true
+	close(w.over)
 	if w.late != nil {
 		w.late.Stop()
 	}
@@ -290,6 +290,18 @@ func (w *walled) follow(p *Process, told func() []string) {
 
 func (w *walled) pid() int { return w.cmd.Process.Pid }
 
+func (w *walled) ended() <-chan struct{} { return w.over }
+
+// isOver is ended for who holds the lock.
+func (w *walled) isOver() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *walled) wait() Exit {
 	<-w.done
 	return w.exit
@@ -303,7 +315,7 @@ func (w *walled) interrupt() { _, _ = w.control.Write([]byte{walls.OrderInterrup
 func (w *walled) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
+	if w.isOver() {
 		return
 	}
 	if w.level == Full { // cmd is the first process of its namespace
@@ -316,7 +328,7 @@ func (w *walled) kill() {
 		w.late = time.AfterFunc(walls.SweepTime+5*time.Second, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if !w.ended {
+			if !w.isOver() {
 				_ = w.cmd.Process.Kill()
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -93,7 +94,7 @@ type readiness struct {
 
 // ready makes a plan and holds what it relies on.
 func (p *Place) ready(ctx context.Context, pl plan, s Spec) (r readiness, err error) {
-	kept, err := p.keeps(ctx)
+	kept, err := p.keeps(ctx, lookTime)
 	if err != nil {
 		return r, err
 	}
@@ -121,12 +122,26 @@ func (p *Place) ready(ctx context.Context, pl plan, s Spec) (r readiness, err er
 	return r, nil
 }
 
+// How long it may take to look for what a workspace keeps, before a command and behind it: what
+// a command changed is not worth more of its caller's time.
+const (
+	lookTime = time.Minute
+	toldTime = 5 * time.Second
+)
+
 // keeps asks what the workspace keeps from commands.
-func (p *Place) keeps(ctx context.Context) (Kept, error) {
+func (p *Place) keeps(ctx context.Context, most time.Duration) (Kept, error) {
 	if p.kept == nil {
 		return Kept{}, nil
 	}
-	return p.kept(ctx)
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	k, err := p.kept(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = fault.Wrap(contract.Timeout, err, "the workspace was not looked through for secret paths in time").
+			WithHint("nothing was run; try again, or let the owner choose a smaller directory as the workspace").Retry()
+	}
+	return k, err
 }
 
 // told is what became of the control files while a command ran.
@@ -134,7 +149,7 @@ func (p *Place) told(s Spec, before fingerprint) []string {
 	if s.ReadOnly {
 		return nil
 	}
-	kept, err := p.keeps(context.Background())
+	kept, err := p.keeps(context.Background(), toldTime)
 	if err != nil {
 		return []string{"it could not be seen which files that other programs obey the command changed"}
 	}
