@@ -157,7 +157,19 @@ func (p *program) examineCommands(ctx context.Context, dir string, c config.Conf
 	case r.Best == sandbox.Reduced:
 		o.Checks = append(o.Checks, checkOut{"commands", "note", "confined by Landlock and a filter alone, without network: " + reasons(r), "namespaces for ordinary users, or bubblewrap, give full walls"})
 	default:
+		if err := w.trial(ctx); err != nil {
+			o.fail("commands", err)
+			return
+		}
 		o.add("commands", "ok", "confined, %s; network: %s", r.Best, w.network)
+	}
+	for _, path := range c.SandboxReadPaths {
+		switch _, err := os.Stat(path); {
+		case err != nil:
+			o.Checks = append(o.Checks, checkOut{"commands", "note", "sandboxReadPaths: " + path + " cannot be seen, so commands do not see it", "make it, or take it out of sandboxReadPaths"})
+		case within(path, dir) || within(dir, path):
+			o.Checks = append(o.Checks, checkOut{"commands", "note", "sandboxReadPaths: " + path + " has to do with dodo's own directory, so commands do not see it", "name the directories beside it"})
+		}
 	}
 	if r.Root {
 		o.Checks = append(o.Checks, checkOut{"commands", "note", "they run as root without its powers: run dodo as an ordinary user for walls that hold more", ""})
@@ -165,6 +177,40 @@ func (p *program) examineCommands(ctx context.Context, dir string, c config.Conf
 	if r.Ungrouped != "" {
 		o.add("commands", "note", "memory and processes are bounded for each process, not for a command as a whole: %s", r.Ungrouped)
 	}
+}
+
+// within reports whether a path is dir or below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// trial runs a command that does nothing, with all that the owner lets commands read.
+func (w *walls) trial(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "dodo-doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	root = filepath.Join(root, "work")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		return err
+	}
+	place := w.box.Place(root, filepath.Join(dir, "home"), nil)
+	program, err := place.Look("true")
+	if err != nil {
+		return nil // nothing can be said
+	}
+	process, err := place.Start(ctx, sandbox.Spec{Args: []string{program}, Dir: root, Mode: w.mode})
+	if err != nil {
+		return err
+	}
+	process.Wait()
+	return nil
 }
 
 // unavailable stands where commands cannot be run.

@@ -514,3 +514,21 @@ func TestGitIsNotRedirected(t *testing.T) {
 		t.Errorf("git does not work in commands: %s", got)
 	}
 }
+
+// TestOverviewBelowARepository: a workspace that is a part of a repository is in one, for the
+// overview as for git_status; git in a command does not see what is above.
+func TestOverviewBelowARepository(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	m := newMachine(t)
+	dir := m.workspace()
+	if out, err := exec.Command("git", "init", "-q", filepath.Dir(dir)).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	c := m.speak("legacy", dir)
+	status := c.fine("git_status", "").Data["isRepo"]
+	if got := c.fine("project_overview", "").Data["git"].(map[string]any)["isRepo"]; got != status || got != true {
+		t.Errorf("overview %v, git_status %v", got, status)
+	}
+}

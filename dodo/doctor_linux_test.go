@@ -133,3 +133,28 @@ func TestInstallationThatIsGone(t *testing.T) {
 	}
 	c.fine("write_file", `"path":"new.txt","content":"x"`)
 }
+
+// TestDoctorSaysWhatCommandsDoNotRead: entries of sandboxReadPaths without an effect are named, and
+// those that no command could be run with cannot be set.
+func TestDoctorSaysWhatCommandsDoNotRead(t *testing.T) {
+	m := newMachine(t)
+	for _, path := range []string{"/proc", "/proc/self", "/run", "/tmp"} {
+		if r := m.dodo("config", "set", "sandboxReadPaths", path); r.status == 0 || !strings.Contains(r.stderr, path) {
+			t.Errorf("%s: %+v", path, r)
+		}
+	}
+	above, sdk, missing := filepath.Dir(filepath.Clean(m.Env()["DODO_CONFIG_DIR"])), m.dir("sdk"), m.Path("missing")
+	m.ok(nil, "config", "set", "sandboxReadPaths", sdk, missing)
+	r := m.dodo("doctor")
+	if strings.Contains(r.stdout, "not confined") || strings.Contains(r.stdout, "a filter alone") {
+		t.Skip("there are no full walls here")
+	}
+	if !strings.Contains(r.stdout, missing+" cannot be seen") || strings.Contains(r.stdout, sdk) {
+		t.Errorf("%+v", r)
+	}
+	if r := m.dodo("config", "set", "sandboxReadPaths", above); r.status == 0 {
+		if r := m.dodo("doctor"); !strings.Contains(r.stdout, above+" has to do with dodo's own directory") {
+			t.Errorf("%+v", r)
+		}
+	}
+}

@@ -157,3 +157,36 @@ func TestRulesOfAServer(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestScheduleWithoutWalls: where nothing can be confined no command is scheduled to be, by a
+// client or by the owner.
+func TestScheduleWithoutWalls(t *testing.T) {
+	m := newMachine(t)
+	dir := m.workspace()
+	p := &program{env: m.Env(), cwd: "/", streams: &cli.Streams{}}
+	in, err := p.install(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.close(nil)
+	tree, _, _, err := in.tree(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	add := func(helper string, owner bool) error {
+		in.walls.box = sandbox.New(sandbox.Options{Helper: helper})
+		_, _, err := in.schedules(tree, in.store.WorkspaceID(tree.Root())).Add(t.Context(), contract.LocalOwner(), owner, schedule.Spec{
+			Name: "x", Command: "true", Cwd: ".", Cron: "* * * * *", Timezone: "UTC", ExpiresAt: time.Now().Add(72 * time.Hour).UnixMilli(), TimeoutMs: 60_000, Sandbox: true,
+		})
+		return err
+	}
+	for _, owner := range []bool{true, false} {
+		if err := add("/bin/false", owner); !errors.Is(err, contract.NotSupported) {
+			t.Errorf("%v", err)
+		}
+		if err := add(built.Path(t), owner); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+}

@@ -32,6 +32,7 @@ func (in *installation) schedules(tree *workspace.Tree, id string) *schedule.Ser
 		Policy:  func(ctx context.Context) (string, error) { return in.rulesDigest(ctx, id) },
 		Grants:  grants{in.store},
 		Limits:  in.limits(),
+		Ready:   in.walls.ready,
 		Unboxed: sandbox.Mode(in.saved.CommandSandbox) == sandbox.Off,
 	})
 }

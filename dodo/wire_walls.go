@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"localmcp/dodo/internal/config"
+	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/egress"
 	"localmcp/dodo/internal/ground/job"
 	"localmcp/dodo/internal/ground/sandbox"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/dodo/internal/plane/git"
 	"localmcp/dodo/internal/plane/web"
+	"localmcp/internal/fault"
 )
 
 // walls are what stands between the workspaces and the rest of the machine: for commands,
@@ -54,6 +56,19 @@ func (w *walls) isolation(ctx context.Context) string {
 	return string(r.Best)
 }
 
+// ready gives NOT_SUPPORTED where a command that must be walled in would not be run.
+func (w *walls) ready(ctx context.Context) error {
+	r := w.box.Probe(ctx)
+	switch {
+	case r.Best == sandbox.Full || r.Best == sandbox.Bwrap:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err() // it says nothing about the machine
+	}
+	return fault.New(contract.NotSupported, "commands cannot be confined on this machine, so none can be scheduled to run in the sandbox: %s", r.Reasons[sandbox.Full]).
+		WithHint("the owner sees what is missing with: dodo doctor")
+}
+
 // cachesName is the directory in the installation's that has the homes of commands.
 const cachesName = "caches"
 
@@ -76,7 +91,7 @@ func (s *served) jobs(ctx context.Context, tree *workspace.Tree, id, epoch strin
 func keptBy(tree *workspace.Tree) func(context.Context) (sandbox.Kept, error) {
 	return func(ctx context.Context) (sandbox.Kept, error) {
 		k, err := tree.Kept(ctx)
-		return sandbox.Kept{Secrets: k.Secrets, Git: k.Git, Fixed: k.Fixed}, err
+		return sandbox.Kept{Secrets: k.Secrets, Git: k.Git, Fixed: k.Fixed, Closed: k.Closed}, err
 	}
 }
 

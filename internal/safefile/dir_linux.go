@@ -57,6 +57,29 @@ func (d *Dir) Self() (Info, error) {
 	return info(&st), nil
 }
 
+// Searchable gives an error when this process may not reach what is in the directory, or would
+// not list it or reach that without the powers that root has over permissions.
+func (d *Dir) Searchable() error {
+	var st unix.Stat_t
+	err := lstatat(d.fd, ".", &st)
+	if err == nil && os.Geteuid() == 0 {
+		bits := st.Mode & 5
+		switch {
+		case st.Uid == 0:
+			bits = st.Mode >> 6 & 5
+		case st.Gid == 0:
+			bits = st.Mode >> 3 & 5
+		}
+		if bits != 5 {
+			err = unix.EACCES
+		}
+	}
+	if err != nil {
+		return pathError("search", ".", err)
+	}
+	return nil
+}
+
 // Stat tells about the entry name; a link is reported as a link.
 func (d *Dir) Stat(name string) (Info, error) {
 	if !single(name) {

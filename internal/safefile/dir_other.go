@@ -22,6 +22,9 @@ func (d *Dir) Sub(name string) (*Dir, error) { return nil, notSupported() }
 // Self answers NotSupported.
 func (d *Dir) Self() (Info, error) { return Info{}, notSupported() }
 
+// Searchable answers NotSupported.
+func (d *Dir) Searchable() error { return notSupported() }
+
 // Stat answers NotSupported.
 func (d *Dir) Stat(name string) (Info, error) { return Info{}, notSupported() }
 

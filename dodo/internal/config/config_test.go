@@ -241,6 +241,7 @@ func TestEverySettingCanBeSetAndReadBack(t *testing.T) {
 		{"commandSandbox", []string{"full"}}, {"jobNetwork", []string{"all"}}, {"gitHooks", []string{"on"}},
 		{"envAllowlist", []string{"A=B"}}, {"envAllowlist", []string{"LD_PRELOAD"}}, {"envAllowlist", []string{"1A"}}, {"envAllowlist", []string{""}}, {"envAllowlist", []string{"DODO_X"}}, {"envAllowlist", []string{"HOME"}},
 		{"sandboxReadPaths", []string{"relative"}}, {"sandboxReadPaths", []string{"/"}}, {"sandboxReadPaths", []string{"/a/../b"}},
+		{"sandboxReadPaths", []string{"/proc"}}, {"sandboxReadPaths", []string{"/sys/kernel"}}, {"sandboxReadPaths", []string{"/run/user/1000"}}, {"sandboxReadPaths", []string{"/var"}}, {"sandboxReadPaths", []string{"/tmp"}},
 		{"allowWebFetch", []string{"yes"}}, {"egressAllow", []string{"*", "10.0.0.1/8"}}, {"egressDeny", []string{"a b"}},
 		{"publicUrl", []string{"http://dodo.example.com"}}, {"publicUrl", []string{"https://dodo.example.com/mcp"}}, {"publicUrl", []string{"https://a@example.com"}},
 		{"publicUrl", []string{"https://Example.com"}}, {"publicUrl", []string{"https://example.com:443"}}, {"publicUrl", []string{"https://"}}, {"publicUrl", []string{"example.com"}},

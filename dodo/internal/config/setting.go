@@ -280,9 +280,25 @@ func variable(name string) (why, hint string) {
 	return "", ""
 }
 
+// What commands have of their own, below it too, and where servers put their sockets.
+var (
+	ofTheKernel = []string{"/proc", "/sys", "/dev"}
+	ofServers   = []string{"/run", "/run/user/*", "/var/run", "/tmp", "/var/tmp"}
+)
+
 func readPath(path string) (why, hint string) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" || !plainText(path, maxPath) {
 		return strconv.QuoteToASCII(path) + " is not the absolute path of a directory, without . and .. and not the whole file system", remedy
+	}
+	for _, dir := range ofTheKernel {
+		if path == dir || strings.HasPrefix(path, dir+"/") {
+			return strconv.QuoteToASCII(path) + " is the kernel's own: commands have one of their own", remedy
+		}
+	}
+	for _, dir := range ofServers {
+		if is, _ := filepath.Match(dir, path); is || strings.HasPrefix(dir, path+"/") {
+			return strconv.QuoteToASCII(path) + " is, or has in it, where servers of this machine have their sockets, which can be used by whoever reads it", remedy
+		}
 	}
 	return "", ""
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -17,20 +18,22 @@ import (
 	"localmcp/internal/fault"
 )
 
-// A live job is one that runs here.
+// A live job is one that runs here, or is being started.
 type live struct {
 	s        *Service
-	proc     *sandbox.Process
 	out, err *spool
 	readers  []*os.File    // what the spools read
 	refused  chan Refused  // what the proxy did not let it reach, when that has ended
 	cancel   func()        // ends the proxy
+	giveUp   func()        // ends the start
+	started  chan struct{} // closed when it was started, or cannot be
 	done     chan struct{} // closed when it is over and that is written down
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex       // guards what follows
+	proc   *sandbox.Process // nil while it is being started
 	row    record
-	reason Status // why it was ended; empty when it ends by itself
-	gone   bool   // its process ended; what asks for that now comes too late
+	reason Status        // why it was ended; empty when it ends by itself
+	grace  time.Duration // what it has to end when it was to be ended before it was started
 	kill   *time.Timer
 	killAt time.Time // when kill is due
 	stdin  *os.File  // nil when it is closed or was never open
@@ -94,36 +97,71 @@ func (s *Service) release() {
 	}
 }
 
-// start starts an order in a slot that was reserved. The job goes on when ctx ends.
+// start starts an order in a slot that was reserved. The job goes on when ctx ends; who ends
+// the job ends its start.
 func (s *Service) start(ctx context.Context, o *order) (*live, error) {
 	ctx = context.WithoutCancel(ctx) // half a start helps nobody
-	j := &live{s: s, done: make(chan struct{}), cancel: func() {}, row: record{
-		ID: contract.NewID(contract.PrefixJob, 0), Workspace: s.WorkspaceID, Epoch: s.Epoch, Process: s.process, Principal: o.principal,
+	id, most := contract.NewID(contract.PrefixJob, 0), int64(s.Limits.JobLogBytesPerJob)
+	j := &live{s: s, started: make(chan struct{}), done: make(chan struct{}), cancel: func() {}, row: record{
+		ID: id, Workspace: s.WorkspaceID, Epoch: s.Epoch, Process: s.process, Principal: o.principal,
 		Tool: o.tool, Key: o.key, Kind: o.kind, Cwd: o.cwd, Recipe: o.task.ID, Status: Running, Notes: []string{}, Created: s.Now(), Timeout: o.timeout,
 	}}
 	j.row.Program, j.row.Args, j.row.ArgsCut = o.echo()
-	if err := s.insert(ctx, &j.row); err != nil {
-		s.release()
-		return nil, err
-	}
-	if err := j.spawn(ctx, o); err != nil {
-		err = startFault(err)
-		s.spools.removeScript(j.row.ID)
-		j.row.Status, j.row.Ended = FailedToStart, s.Now()
-		j.row.Notes = append(j.row.Notes, "It was not started: "+fault.From(err).Msg+".")
-		s.keep(ctx, &j.row)
-		s.release()
-		return nil, err
-	}
+	j.out, j.err = s.spools.open(id, Stdout, most), s.spools.open(id, Stderr, most)
+	row := j.row
+	starts, giveUp := context.WithCancel(ctx)
+	j.giveUp = giveUp
+	defer giveUp()
+	defer close(j.started)
 	s.mu.Lock()
-	s.live[j.row.ID] = j
+	s.live[id] = j // before the row: who finds that one can end it
 	closing := s.closing
 	s.mu.Unlock()
-	s.watchers.Go(j.watch)
 	if closing {
 		j.end(Canceled, 0)
 	}
+	if err := s.insert(ctx, &row); err != nil {
+		s.forget(j)
+		return nil, err
+	}
+	if err := j.spawn(starts, o); err != nil {
+		return j.unstarted(ctx, startFault(err))
+	}
+	s.watchers.Go(j.watch)
 	return j, nil
+}
+
+// unstarted writes down that a job was not started. When it was to be ended it was not to be
+// started either.
+func (j *live) unstarted(ctx context.Context, cause error) (*live, error) {
+	s := j.s
+	s.spools.removeScript(j.row.ID)
+	j.mu.Lock()
+	j.row.Ended = s.Now()
+	if j.row.Status = j.reason; j.reason == "" {
+		j.row.Status = FailedToStart
+		j.row.Notes = append(j.row.Notes, "It was not started: "+fault.From(cause).Msg+".")
+	} else {
+		j.row.Notes = append(j.row.Notes, "It was ended before its command was run.")
+		cause = nil
+	}
+	r := j.row
+	j.mu.Unlock()
+	s.keep(ctx, &r)
+	s.forget(j)
+	if cause != nil {
+		return nil, cause
+	}
+	return j, nil
+}
+
+// forget takes a job off the list of those that run, and gives its slot back.
+func (s *Service) forget(j *live) {
+	s.mu.Lock()
+	delete(s.live, j.row.ID)
+	s.mu.Unlock()
+	s.release()
+	close(j.done)
 }
 
 // spawn makes the process and what reads it.
@@ -140,8 +178,6 @@ func (j *live) spawn(ctx context.Context, o *order) (err error) {
 			spec.Args, spec.Script = []string{shell, file}, file
 		}
 	}
-	most := int64(s.Limits.JobLogBytesPerJob)
-	j.out, j.err = s.spools.open(id, Stdout, most), s.spools.open(id, Stderr, most)
 	var ours, theirs []*os.File
 	pipe := func(read bool) *os.File {
 		if err != nil {
@@ -178,27 +214,37 @@ func (j *live) spawn(ctx context.Context, o *order) (err error) {
 			return err
 		}
 	}
-	if j.proc, err = s.Place.Start(ctx, spec); err != nil {
+	proc, err := s.Place.Start(ctx, spec)
+	if err != nil {
 		return err
 	}
-	j.row.Started, j.row.Isolation = s.Now(), j.proc.Isolation
-	j.row.Notes = append(append(j.row.Notes, o.warnings...), j.proc.Notes...)
-	if n := j.proc.Hidden; n > 0 {
-		j.row.Notes = append(j.row.Notes, secretNote(n))
-	}
 	if o.terminal {
-		j.readers, j.stdin = []*os.File{j.proc.Terminal}, j.proc.Terminal
+		j.readers = []*os.File{proc.Terminal}
 		close(j.err.done)
-		go j.out.take(j.proc.Terminal)
+		go j.out.take(proc.Terminal)
 	} else {
 		j.readers = ours[:2]
-		if o.stdin {
-			j.stdin = ours[2]
-		}
 		go j.out.take(ours[0])
 		go j.err.take(ours[1])
 	}
-	j.connect()
+	j.connect(proc.Proxy)
+	j.mu.Lock()
+	j.proc = proc
+	if o.terminal {
+		j.stdin = proc.Terminal
+	} else if o.stdin {
+		j.stdin = ours[2]
+	}
+	j.row.Started, j.row.Isolation = s.Now(), proc.Isolation
+	j.row.Notes = append(append(j.row.Notes, o.warnings...), proc.Notes...)
+	if n := proc.Hidden; n > 0 {
+		j.row.Notes = append(j.row.Notes, secretNote(n))
+	}
+	why, grace := j.reason, j.grace
+	j.mu.Unlock()
+	if why != "" {
+		j.end(why, grace)
+	}
 	return nil
 }
 
@@ -212,8 +258,7 @@ func scriptFault(err error) error {
 }
 
 // connect serves the proxy as long as the job runs.
-func (j *live) connect() {
-	l := j.proc.Proxy
+func (j *live) connect(l net.Listener) {
 	if l == nil {
 		return
 	}
@@ -234,17 +279,31 @@ func (j *live) connect() {
 }
 
 // end asks the job to end, and kills it after a while. The first reason counts, with its notes,
-// and the earliest end of a grace: who asks again puts off nothing. When the process has
-// ended, it says how.
+// and the earliest end of a grace: who asks again puts off nothing. One that is being started
+// is ended as soon as it is there. When the process has ended, it says how.
 func (j *live) end(why Status, grace time.Duration, notes ...string) (ended Status) {
 	j.mu.Lock()
-	if j.gone {
+	if j.row.over() {
 		defer j.mu.Unlock()
-		return cmp.Or(j.reason, Exited)
+		return j.row.Status
+	}
+	if j.proc != nil {
+		select {
+		case <-j.proc.Ended():
+			defer j.mu.Unlock()
+			return cmp.Or(j.reason, Exited)
+		default:
+		}
 	}
 	if j.reason == "" {
-		j.reason = why
+		j.reason, j.grace = why, grace
 		j.row.Notes = append(j.row.Notes, notes...)
+	}
+	if j.proc == nil {
+		j.grace = min(j.grace, grace)
+		j.mu.Unlock()
+		j.giveUp()
+		return ""
 	}
 	if at := time.Now().Add(grace); j.kill == nil || at.Before(j.killAt) && j.kill.Stop() {
 		j.kill, j.killAt = time.AfterFunc(grace, j.proc.Kill), at
@@ -262,11 +321,9 @@ func (j *live) watch() {
 	if err := s.update(context.Background(), j.now()); err != nil {
 		s.Log.Error("how a job runs could not be written down", "job", j.row.ID, "cause", err)
 	}
-	exit := j.proc.Wait()
-	j.mu.Lock()
-	j.gone = true
-	j.mu.Unlock()
+	<-j.proc.Ended()
 	limit.Stop()
+	exit := j.proc.Wait()
 	held := j.drained()
 	j.closeInput()
 	j.cancel()
@@ -298,11 +355,7 @@ func (j *live) watch() {
 	j.mu.Unlock()
 	s.spools.removeScript(r.ID)
 	s.keep(context.Background(), &r)
-	s.mu.Lock()
-	delete(s.live, r.ID)
-	s.mu.Unlock()
-	s.release()
-	close(j.done)
+	s.forget(j)
 	s.trim(context.Background())
 }
 
@@ -397,7 +450,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	}
 	// What is left must not outlive this process.
 	for _, j := range all {
-		j.proc.Kill()
+		j.end(Canceled, 0)
 	}
 	select {
 	case <-s.idle:

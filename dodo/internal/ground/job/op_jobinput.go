@@ -81,8 +81,20 @@ func (s *Service) feedable(ctx context.Context, p contract.Principal, id string)
 	if j == nil {
 		return nil, elsewhere(r, "only the server that started it can write to it: use the client of that one; ")
 	}
+	begins := time.NewTimer(inputWait)
+	defer begins.Stop()
+	select {
+	case <-j.started:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-begins.C:
+		return nil, fault.New(contract.Conflict, "the job is being started and takes no input yet").WithHint("try again soon").With("jobId", id).Retry()
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.row.over() {
+		return nil, notRunning(&j.row)
+	}
 	if j.stdin == nil {
 		return nil, fault.New(contract.Conflict, "the standard input of this job is closed").
 			WithHint("start the command with stdin or terminal to write to it").With("jobId", id)

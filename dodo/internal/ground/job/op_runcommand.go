@@ -13,7 +13,7 @@ type runCommandIn struct {
 	WaitMs         int    `json:"waitMs" default:"45000" min:"1000" max:"300000" doc:"How long to wait for the end. A command that takes longer goes on, and the answer says status running."`
 	TimeoutMs      int    `json:"timeoutMs,omitempty" min:"1000" max:"1800000" doc:"When it is ended; 10 minutes if left out."`
 	Background     bool   `json:"background" default:"false" doc:"Do not wait at all."`
-	Sandbox        *bool  `json:"sandbox,omitempty" doc:"True asks for the sandbox where the owner's setting would not use it. False never gives less than that setting."`
+	Sandbox        *bool  `json:"sandbox,omitempty" doc:"True asks for the sandbox where the owner's setting would not use it. False is refused (FORBIDDEN) where the owner's setting uses it."`
 	Network        bool   `json:"network" default:"true" doc:"False takes the network away."`
 	Stdin          bool   `json:"stdin" default:"false" doc:"Keep standard input open for job_input; otherwise it is at its end."`
 	Terminal       bool   `json:"terminal" default:"false" doc:"Give it a terminal, for programs that want one. Its input is open, and all output is in stdout."`

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -185,21 +186,33 @@ func TestLiveOutput(t *testing.T) {
 
 // Case 42: a command floods its output: bounded on disk and in memory, beginning and end are kept.
 //
-// TestFlood: 200 MB of output take neither memory nor other calls' time (case 42).
+// TestFlood: 200 MB of output take neither memory nor other calls' time (case 42): 19 of 20 are
+// answered in 200 ms. What calls take in this build on this machine without a flood is allowed
+// for; that is a millisecond or two, and more under the race detector and beside other tests.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 200 MB")
 	}
 	w := newWorld(t)
-	w.sh("true")
+	quiet := w.sh("true").str("jobId")
+	look := func(id string) (running bool, took time.Duration) {
+		begun := time.Now()
+		running = w.call("job_status", obj{"jobId": id}).str("status") == "running"
+		w.call("job_output", obj{"jobId": id, "offset": 0, "maxBytes": 4096})
+		return running, time.Since(begun)
+	}
+	var idle, flooded []time.Duration
+	for range 40 {
+		_, took := look(quiet)
+		idle = append(idle, took)
+	}
 	before := resident(t)
 	id := w.background("yes 'a line of sixty-four bytes, which is written again and again ..' | head -c 200000000; yes err | head -c 50000000 >&2")
-	peak, slowest, over := int64(0), time.Duration(0), false
-	for !over {
-		begun := time.Now()
-		over = w.call("job_status", obj{"jobId": id}).str("status") != "running"
-		w.call("job_output", obj{"jobId": id, "offset": 0, "maxBytes": 4096})
-		slowest = max(slowest, time.Since(begun))
+	peak := int64(0)
+	for running := true; running; {
+		var took time.Duration
+		running, took = look(id)
+		flooded = append(flooded, took)
 		peak = max(peak, resident(t))
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -207,13 +220,20 @@ func TestFlood(t *testing.T) {
 	if d.num("stdoutBytes") != 200000000 || d.num("stderrBytes") != 50000000 || d["stdoutTruncated"] != true || !strings.HasPrefix(d.str("stdout"), "a line") {
 		t.Errorf("%v bytes, %v bytes", d["stdoutBytes"], d["stderrBytes"])
 	}
-	t.Logf("%d MiB more than before, slowest call %v, %v ms", (peak-before)>>20, slowest, d["durationMs"])
+	usual, slow := most(idle), most(flooded)
+	t.Logf("%d MiB more than before, calls took %v and %v without the flood, %d calls, %v ms", (peak-before)>>20, slow, usual, len(flooded), d["durationMs"])
 	if peak-before > 50<<20 {
 		t.Errorf("memory grew by %d MiB", (peak-before)>>20)
 	}
-	if limit := 5 * time.Second; slowest > limit {
-		t.Errorf("a call took %v", slowest)
+	if limit := 200*time.Millisecond + 4*usual; slow > limit {
+		t.Errorf("calls took %v, more than %v", slow, limit)
 	}
+}
+
+// most is what 19 of 20 keep to.
+func most(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[(len(list)-1)*19/20]
 }
 
 // resident is the memory of this process, in bytes.

@@ -5,8 +5,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-
-	"localmcp/dodo/internal/ground/sandbox"
 )
 
 // A refuser lets nobody through, and says whom.
@@ -32,8 +30,8 @@ func TestProxyEndsWithTheJob(t *testing.T) {
 	for range 20 {
 		hosts = append(hosts, "c.example")
 	}
-	j := &live{s: &Service{Config: Config{Connect: hosts}}, proc: &sandbox.Process{Proxy: l}}
-	j.connect()
+	j := &live{s: &Service{Config: Config{Connect: hosts}}}
+	j.connect(l)
 	j.cancel()
 	note := refusal(<-j.refused)
 	if strings.ContainsAny(note, "\n\x1b") || len(note) > 1500 || !strings.HasSuffix(note, "and 12 more. The owner can.") || !strings.Contains(note, `a.example \u{1b}[31m`) {

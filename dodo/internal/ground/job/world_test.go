@@ -85,6 +85,7 @@ type world struct {
 	env     []string
 	allow   []string
 	offers  []job.Offer
+	kept    func(context.Context) (sandbox.Kept, error)
 	clock   atomic.Int64 // what is added to the time
 	ops     []contract.Op
 	reports atomic.Int64
@@ -113,7 +114,7 @@ func (w *world) open() {
 	tree, err := workspace.Open(w.root, workspace.Options{})
 	must(w.t, err)
 	box := sandbox.New(sandbox.Options{Path: []string{"/usr/local/bin", "/usr/bin", "/bin"}, Hidden: []string{w.dir}, Helper: helperPath(w.t)})
-	w.place = box.Place(w.root, filepath.Join(w.dir, "cache"), nil)
+	w.place = box.Place(w.root, filepath.Join(w.dir, "cache"), w.kept)
 	svc, err := job.New(ctx, job.Config{
 		Tree: tree, Place: w.place, State: st, WorkspaceID: st.WorkspaceID(w.root), Epoch: fmt.Sprintf("boot_%d", w.epoch), Limits: w.lim,
 		Mode: func() sandbox.Mode { return w.mode }, Network: func() sandbox.Network { return w.network },

@@ -69,6 +69,9 @@ type Kept struct {
 	Secrets []string // look empty to them
 	Git     []string // what git keeps for itself, which they must not turn against others
 	Fixed   []string // directories they cannot move: their names make paths below them secret
+	Closed  []string // directories that could not be looked through: they look empty
+
+	beyond []string // git directories that are too many to be guarded: they look empty
 }
 
 // Place gives the workspace at a root to run commands in. cache is a private directory that

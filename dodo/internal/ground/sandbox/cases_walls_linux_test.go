@@ -103,7 +103,7 @@ func TestCase53PlantedControl(t *testing.T) {
 		j.Git = []string{git, nested}
 		a := g.ran(j)
 		notes := strings.Join(a.Exit.Notes, "\n")
-		for _, path := range []string{".vscode/tasks.json", ".mcp.json", "sub/.git/config"} {
+		for _, path := range []string{".vscode/tasks.json", ".mcp.json", "sub/.git"} {
 			if !strings.Contains(notes, `"`+path+`"`) {
 				t.Errorf("%s is not told:\n%s", path, notes)
 			}

@@ -2,14 +2,10 @@ package sandbox
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/json"
-	"io"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,89 +13,150 @@ import (
 	"localmcp/dodo/internal/ground/walls"
 )
 
-// Control files are data that programs outside of the walls obey: git, editors, shells,
-// clients of AI. A command may not change those of repositories that a mount can hold;
-// what it does to the others is told.
+// A command may not turn repositories against whoever uses git there later. Each git directory
+// is a mount of its own, so that it cannot be moved away, and what names programs in it, or
+// leads elsewhere, cannot be changed.
 
-// repositoryFiles are what names programs in a repository, by patterns below its directory.
-var repositoryFiles = []string{
-	"config", "config.worktree", "commondir", "hooks/*", "info/attributes",
-	"worktrees/*/config.worktree", "worktrees/*/commondir", "worktrees/*/gitdir",
-}
+// mostRepositories are the git directories that are guarded; others look empty.
+const mostRepositories = 192
 
-// workspaceFiles are what other programs obey, by patterns below the root.
-var workspaceFiles = []string{
-	".vscode/*", ".idea/*.xml", ".idea/runConfigurations/*", ".mcp.json", ".cursor/*.json", ".claude/settings*.json", ".husky/*",
-	".pre-commit-config.yaml", "lefthook.yml",
-}
+// steering are the files of a git directory that name programs or lead to another; hooks is a
+// directory of programs.
+var steering = []string{"config", "config.worktree", "commondir", "gitdir", "hooks", "info/attributes"}
 
-const (
-	mostGuards  = 512
-	mostControl = 4000    // files of one fingerprint
-	mostRead    = 1 << 20 // bytes of one file
-	mostTold    = 20      // paths in a note
-)
+// stores are the directories by which a git directory of another name is known.
+var stores = []string{"objects", "refs"}
 
-// guarded are what a command cannot change of a repository, by patterns below its directory.
-var guarded = []string{
-	"hooks", "config", "config.worktree", "commondir", "info/attributes", "worktrees/*/commondir", "worktrees/*/gitdir", "worktrees/*/config.worktree",
-}
-
-// repositories are git directories with those of their submodules.
-func repositories(git []string) (all []string) {
-	for _, dir := range git {
-		all = append(all, dir)
-		for _, pattern := range []string{"/modules/*/HEAD", "/modules/*/*/HEAD"} {
-			heads, err := filepath.Glob(escape(dir) + pattern)
-			if err != nil {
+// arrange puts git's own in order, and sets apart the directories that are too many: the
+// workspace's own come first, then those that are less deep.
+func (p *Place) arrange(k Kept, write []string) Kept {
+	git := slices.Clone(k.Git)
+	for _, dir := range write {
+		more, between := family(dir)
+		git, k.Fixed = append(git, more...), append(slices.Clone(k.Fixed), between...)
+	}
+	own := filepath.Join(p.root, ".git")
+	slices.SortFunc(git, func(a, b string) int {
+		rank := func(path string) int {
+			if walls.Within(own, path) || path == p.root {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(rank(a)-rank(b), strings.Count(a, "/")-strings.Count(b, "/"), strings.Compare(a, b))
+	})
+	k.Git, k.beyond = nil, nil
+	dirs := 0
+	for _, path := range slices.Compact(git) {
+		if st, err := os.Lstat(path); err == nil && st.IsDir() {
+			if dirs++; dirs > mostRepositories {
+				k.beyond = append(k.beyond, path)
 				continue
 			}
-			for _, head := range heads {
-				all = append(all, filepath.Dir(head))
+		}
+		k.Git = append(k.Git, path)
+	}
+	return k
+}
+
+// mostInFamily is how many entries are looked at for the git directories in one.
+const mostInFamily = 20_000
+
+// family is a git directory with those of its submodules and linked worktrees, and the
+// directories between them.
+func family(dir string) (git, between []string) {
+	git = []string{dir}
+	seen := 0
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > mostInFamily || !e.IsDir() {
+			return nil
+		}
+		switch e.Name() {
+		case "objects", "refs", "logs", "hooks":
+			return fs.SkipDir
+		}
+		_, head := os.Lstat(filepath.Join(path, "HEAD"))
+		if path == dir || head != nil {
+			return nil
+		}
+		git = append(git, path)
+		for up := filepath.Dir(path); up != dir && !slices.Contains(git, up); up = filepath.Dir(up) {
+			between = append(between, up)
+		}
+		return nil
+	})
+	return git, between
+}
+
+// guards are the mounts that do it, and those that keep directories where they are whose names
+// make paths below them secret, or hidden, or lead from one git directory to another.
+func (p *Place) guards(k Kept, fixed []string) (list []walls.Mount) {
+	for _, path := range k.Git {
+		st, err := os.Lstat(path)
+		switch {
+		case err != nil || st.Mode()&os.ModeSymlink != 0: // what is made there meanwhile is told
+		case !st.IsDir():
+			list = guard(list, path, false)
+		default:
+			list = p.guardAll(list, path)
+		}
+	}
+	git := map[string]bool{}
+	for _, dir := range k.Git {
+		git[dir] = true
+	}
+	for _, dir := range slices.Concat(k.Fixed, fixed) {
+		if !git[dir] {
+			list = guard(list, dir, true)
+		}
+	}
+	empty := map[string]bool{}
+	for _, dir := range slices.Concat(k.Closed, k.beyond) {
+		empty[dir] = true
+	}
+	list = slices.DeleteFunc(list, func(m walls.Mount) bool { return above(m.To, func(dir string) bool { return empty[dir] }) })
+	slices.SortStableFunc(list, func(a, b walls.Mount) int { return strings.Compare(a.To, b.To) })
+	sortMounts(list)
+	return slices.CompactFunc(list, func(a, b walls.Mount) bool { return a.To == b.To })
+}
+
+// guardAll guards a git directory. Where a file of it is not there, and none could be made that
+// stands in for it, nothing in the directory can be changed.
+func (p *Place) guardAll(list []walls.Mount, dir string) []walls.Mount {
+	if used(dir) {
+		for _, name := range append([]string{"hooks"}, standInNames...) {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err != nil && dir != p.root {
+				return guard(list, dir, false)
 			}
 		}
 	}
-	return all
-}
-
-// guards keep a command from turning repositories against whoever uses git there later:
-// each git directory is a mount of its own, so that it cannot be moved away, and what names
-// programs in it cannot be changed.
-func guards(git []string) (list []walls.Mount) {
-	for _, dir := range git {
-		st, err := os.Lstat(dir)
-		if err != nil || st.Mode()&os.ModeSymlink != 0 {
-			continue // what is made there meanwhile is told
-		}
-		list = guard(list, dir, st.IsDir())
-		if !st.IsDir() {
-			continue
-		}
-		for _, pattern := range guarded {
-			paths, err := filepath.Glob(escape(dir) + "/" + pattern)
-			if err != nil {
-				continue
-			}
-			for _, path := range paths {
-				if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSymlink == 0 {
-					list = guard(list, path, false)
-				}
-			}
-		}
-		if len(list) > mostGuards {
-			break // the rest is told
+	if dir != p.root {
+		list = guard(list, dir, true)
+	}
+	for _, name := range steering {
+		list = guardFound(list, filepath.Join(dir, name), false)
+	}
+	list = guardFound(list, filepath.Join(dir, "info"), true)
+	if filepath.Base(dir) != ".git" {
+		for _, name := range stores {
+			list = guardFound(list, filepath.Join(dir, name), true)
 		}
 	}
 	return list
 }
 
-// fixed keeps directories where they are: their names are a part of what makes paths below
-// them secret, or hidden.
-func fixed(dirs []string) (list []walls.Mount) {
-	dirs = slices.Clone(dirs)
-	slices.SortFunc(dirs, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
-	for _, dir := range slices.Compact(dirs) {
-		list = guard(list, dir, true)
+// used reports whether a directory has something of a repository in it.
+func used(dir string) bool {
+	return slices.ContainsFunc([]string{"HEAD", "objects", "refs", "config"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
+}
+
+// guardFound guards what is there and no link.
+func guardFound(list []walls.Mount, path string, write bool) []walls.Mount {
+	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSymlink == 0 {
+		return guard(list, path, write)
 	}
 	return list
 }
@@ -116,116 +173,4 @@ func guard(list []walls.Mount, path string, write bool) []walls.Mount {
 		return list
 	}
 	return append(list, walls.Mount{From: path, To: path, Write: write, ID: id})
-}
-
-// A fingerprint is the control files of a workspace and what is in them.
-type fingerprint map[string][sha256.Size]byte
-
-// fingerprintOf looks at the control files as they are.
-func fingerprintOf(root string, git []string) fingerprint {
-	f := fingerprint{}
-	for _, dir := range repositories(git) {
-		st, err := os.Lstat(dir)
-		switch {
-		case err != nil:
-		case st.IsDir():
-			f.add(dir, repositoryFiles)
-		default:
-			f.file(dir)
-		}
-	}
-	f.add(root, workspaceFiles)
-	f.scripts(filepath.Join(root, "package.json"))
-	return f
-}
-
-func (f fingerprint) add(dir string, patterns []string) {
-	for _, pattern := range patterns {
-		// The directory's own name must not be taken for a pattern.
-		names, err := filepath.Glob(escape(dir) + "/" + pattern)
-		if err != nil {
-			continue
-		}
-		for _, name := range names {
-			// Samples of hooks are not run, and every new repository has many.
-			if len(f) < mostControl && !strings.HasSuffix(name, ".sample") {
-				f.file(name)
-			}
-		}
-	}
-}
-
-var escaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
-
-func escape(path string) string { return escaper.Replace(path) }
-
-// read opens a file without waiting for what may be in its place.
-func read(path string) ([]byte, bool) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, false
-	}
-	file := os.NewFile(uintptr(fd), path)
-	defer file.Close()
-	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, false
-	}
-	text, err := io.ReadAll(io.LimitReader(file, mostRead))
-	return text, err == nil
-}
-
-// file notes a file's content, or where a link leads.
-func (f fingerprint) file(path string) {
-	if to, err := os.Readlink(path); err == nil {
-		f[path] = sha256.Sum256([]byte("link " + to))
-		return
-	}
-	if st, err := os.Lstat(path); err == nil && st.IsDir() {
-		return
-	}
-	text, ok := read(path)
-	if !ok {
-		text = []byte("unreadable")
-	}
-	f[path] = sha256.Sum256(text)
-}
-
-// scripts notes what a package's manifest lets programs run; the rest of it changes often.
-func (f fingerprint) scripts(path string) {
-	text, ok := read(path)
-	if !ok {
-		return
-	}
-	var manifest struct {
-		Scripts json.RawMessage `json:"scripts"`
-	}
-	if json.Unmarshal(text, &manifest) == nil && len(manifest.Scripts) > 0 {
-		f[path+" (scripts)"] = sha256.Sum256(manifest.Scripts)
-	}
-}
-
-// changed names what differs, by paths below the root that are plain text.
-func (f fingerprint) changed(root string, now fingerprint) (notes []string) {
-	var paths []string
-	all := maps.Clone(f)
-	maps.Copy(all, now)
-	for path := range all {
-		before, was := f[path]
-		after, is := now[path]
-		if was != is || before != after {
-			paths = append(paths, strings.TrimPrefix(path, root+"/"))
-		}
-	}
-	// Of repositories there may be many: what they have comes last.
-	slices.SortFunc(paths, func(a, b string) int {
-		return cmp.Or(cmp.Compare(strings.Count(a, ".git/"), strings.Count(b, ".git/")), cmp.Compare(a, b))
-	})
-	for i, path := range paths {
-		if i == mostTold {
-			notes = append(notes, "and "+strconv.Itoa(len(paths)-i)+" more files of this kind")
-			break
-		}
-		notes = append(notes, "a file that other programs obey was changed while the command ran: "+strconv.QuoteToASCII(path))
-	}
-	return notes
 }

@@ -67,6 +67,8 @@ type job struct {
 	Root, Cache, Home  string
 	Path, Hidden, Read []string
 	Secrets, Git       []string
+	Fixed, Closed      []string
+	Find               bool
 	SecretsAfter       []string
 	Only               sandbox.Isolation
 	Without            string
@@ -164,7 +166,11 @@ func (g *ground) available() {
 	key := name("%s %v", g.level, g.root0)
 	why, known := can.Load(key)
 	if !known {
-		a := g.run(job{Spec: spec{Args: []string{"/bin/true"}}})
+		j := job{Spec: spec{Args: []string{"/bin/true"}}}
+		if g.level == sandbox.None {
+			j.Spec.Mode = sandbox.Off
+		}
+		a := g.run(j)
 		why = ""
 		if a.Code == "NOT_SUPPORTED" {
 			why = a.Text

@@ -29,12 +29,12 @@ type walled struct {
 	control *net.UnixConn
 	group   *group // nil where there is none
 	level   Isolation
+	over    chan struct{} // closed when nothing of it is left
 	done    chan struct{} // closed when exit is there
 	exit    Exit
 
-	mu    sync.Mutex // guards ended and late
-	ended bool
-	late  *time.Timer // ends a first process that does not end what it should
+	mu   sync.Mutex  // held while over is closed, and while it must not be; guards late
+	late *time.Timer // ends a first process that does not end what it should
 }
 
 // streams are what a command reads and writes; nil is /dev/null.
@@ -43,9 +43,10 @@ type streams struct{ in, out, err *os.File }
 // A plan is what the first process is told, and what the server does itself.
 type plan struct {
 	walls.Plan
-	level Isolation
-	empty string // a file, which bubblewrap shows in the place of others
-	group string // a directory of the cgroup tree to make a group in; empty is none
+	level   Isolation
+	empty   string // a file, which bubblewrap shows in the place of others
+	emptied int    // how many of Covers are not for a secret
+	group   string // a directory of the cgroup tree to make a group in; empty is none
 }
 
 // outline is the part of a plan that the first process is started by.
@@ -70,7 +71,7 @@ func (b *Box) begin(p plan, wrap []string, s streams) (*walled, error) {
 	if err != nil {
 		return nil, startFault(err)
 	}
-	w := &walled{control: conn.(*net.UnixConn), level: p.level, done: make(chan struct{})}
+	w := &walled{control: conn.(*net.UnixConn), level: p.level, over: make(chan struct{}), done: make(chan struct{})}
 	w.cmd = b.command(p, wrap, s, theirs)
 	if p.group != "" {
 		if w.group, err = newGroup(p.group); err != nil {
@@ -260,7 +261,7 @@ func (w *walled) follow(p *Process, told func() []string) {
 	}
 	err := w.cmd.Wait() // when it returns the namespace is empty
 	w.mu.Lock()
-	w.ended = true
+	close(w.over)
 	if w.late != nil {
 		w.late.Stop()
 	}
@@ -289,6 +290,18 @@ func (w *walled) follow(p *Process, told func() []string) {
 
 func (w *walled) pid() int { return w.cmd.Process.Pid }
 
+func (w *walled) ended() <-chan struct{} { return w.over }
+
+// isOver is ended for who holds the lock.
+func (w *walled) isOver() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *walled) wait() Exit {
 	<-w.done
 	return w.exit
@@ -302,7 +315,7 @@ func (w *walled) interrupt() { _, _ = w.control.Write([]byte{walls.OrderInterrup
 func (w *walled) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
+	if w.isOver() {
 		return
 	}
 	if w.level == Full { // cmd is the first process of its namespace
@@ -315,7 +328,7 @@ func (w *walled) kill() {
 		w.late = time.AfterFunc(walls.SweepTime+5*time.Second, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if !w.ended {
+			if !w.isOver() {
 				_ = w.cmd.Process.Kill()
 			}
 		})
@@ -332,6 +345,9 @@ func failed(err error) error {
 	case walls.StepRun:
 		return startFault(s.Err)
 	case walls.StepDir:
+		if errors.Is(s.Err, os.ErrPermission) {
+			return fault.Wrap(contract.PathDenied, s.Err, "the permissions of the directory to start in keep the command out").WithHint("the owner changes them, such as with chmod u+rwx")
+		}
 		return fault.Wrap(contract.NotFound, s.Err, "the directory to start in is not there").WithHint("check cwd")
 	case walls.StepCover, walls.StepMoved:
 		return fault.Wrap(contract.Conflict, s.Err, "files of the workspace were moved while the command was being started").

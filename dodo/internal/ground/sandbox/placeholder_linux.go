@@ -3,7 +3,10 @@ package sandbox
 import (
 	"errors"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,10 +22,11 @@ import (
 // their absence means (gitrepository-layout(5)).
 var standIns = map[string]string{
 	"commondir":       ".",
+	"config":          "",
 	"config.worktree": "",
 }
 
-const mostStandIns = 64 // git directories that get some
+var standInNames = slices.Sorted(maps.Keys(standIns))
 
 // A standIn is one that this command relies on.
 type standIn struct {
@@ -34,16 +38,13 @@ type standIn struct {
 // placeholders makes them, and the directory for hooks. remove gives them up.
 func placeholders(git []string) (remove func()) {
 	var held []standIn
-	for i, dir := range git {
-		if i == mostStandIns {
-			break
-		}
+	for _, dir := range git {
 		fd, err := walls.Unlinked(dir)
 		if err != nil {
 			continue
 		}
 		var st unix.Stat_t
-		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || unix.Fstatat(fd, "HEAD", &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || !used(dir) {
 			unix.Close(fd)
 			continue
 		}
@@ -73,30 +74,48 @@ func placeholders(git []string) (remove func()) {
 	}
 }
 
-// standInAt makes one, or shares one that is there; nil where the file is git's own.
+// standInAt makes one, or shares one that is there; nil where the file is git's own, or cannot
+// be made. The last command of others may take away the one that is there at this moment.
 func standInAt(dir int, name, content string) *os.File {
+	for range 100 {
+		f, again := tryStandIn(dir, name, content)
+		if !again {
+			return f
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+func tryStandIn(dir int, name, content string) (f *os.File, again bool) {
 	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	made := err == nil
 	if errors.Is(err, unix.EEXIST) {
 		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	}
 	if err != nil {
-		return nil
+		return nil, errors.Is(err, unix.ENOENT)
 	}
-	f := os.NewFile(uintptr(fd), name)
-	if unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil { // somebody removes it at this moment
+	f = os.NewFile(uintptr(fd), name)
+	if unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil || !isAt(fd, dir, name) {
 		f.Close()
-		return nil
+		return nil, true
 	}
 	if made {
 		if _, err := f.WriteString(content); err == nil {
-			return f
+			return f, false
 		}
 	} else if text, err := io.ReadAll(io.LimitReader(f, 64)); err == nil && string(text) == content {
-		return f
+		return f, false
 	}
 	f.Close()
-	return nil
+	return nil, false
+}
+
+// isAt reports whether an open file is still what has the name.
+func isAt(fd, dir int, name string) bool {
+	var mine, there unix.Stat_t
+	return unix.Fstat(fd, &mine) == nil && unix.Fstatat(dir, name, &there, unix.AT_SYMLINK_NOFOLLOW) == nil && mine.Ino == there.Ino && mine.Dev == there.Dev
 }
 
 // remove takes a stand-in away when nobody else relies on it and it is still the one.
@@ -106,9 +125,8 @@ func (s standIn) remove() {
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return
 	}
-	var mine, there unix.Stat_t
-	if unix.Fstat(fd, &mine) == nil && unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) == nil &&
-		mine.Ino == there.Ino && mine.Dev == there.Dev && mine.Size == int64(len(standIns[s.name])) {
+	var st unix.Stat_t
+	if isAt(fd, s.dir, s.name) && unix.Fstat(fd, &st) == nil && st.Size == int64(len(standIns[s.name])) {
 		_ = unix.Unlinkat(s.dir, s.name, 0)
 	}
 }

@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 
 	"github.com/creack/pty"
@@ -22,6 +24,10 @@ type plain struct {
 
 // startPlain starts a command that may do what the user may do.
 func startPlain(s Spec) (*Process, error) {
+	if err := keepDescriptors(); err != nil {
+		return nil, fault.Wrap(contract.InternalError, err, "files that dodo has open cannot be kept from commands, so none was run").
+			WithHint("start dodo without open files beside its input and output, and with /proc")
+	}
 	c := exec.Command(s.Args[0], s.Args[1:]...)
 	c.Dir, c.Env = s.Dir, s.Env
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -65,6 +71,25 @@ func startPlain(s Spec) (*Process, error) {
 	return p, nil
 }
 
+// keepDescriptors keeps what this process was given open, or opened in a careless way, from the
+// programs that it starts. Where there are walls the first process in them does so.
+func keepDescriptors() error {
+	err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	list, err := os.ReadDir("/proc/self/fd") // before Linux 5.11, or where a filter does not know the call
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
 // openTerminal opens both ends of a terminal. Reading the caller's end can be interrupted.
 func openTerminal(size Size) (master, slave *os.File, err error) {
 	m, slave, err := pty.Open()
@@ -89,6 +114,8 @@ func openTerminal(size Size) (master, slave *os.File, err error) {
 }
 
 func (w *plain) pid() int { return w.cmd.Process.Pid }
+
+func (w *plain) ended() <-chan struct{} { return w.done }
 
 func (w *plain) wait() Exit {
 	<-w.done

@@ -111,7 +111,11 @@ type Process struct {
 // Pid is that of the outermost process in this machine's numbering, for the owner to see.
 func (p *Process) Pid() int { return p.p.pid() }
 
-// Wait waits until the command and everything that it started is gone.
+// Ended is closed when the command and everything that it started is gone: what asks for its
+// end then comes too late.
+func (p *Process) Ended() <-chan struct{} { return p.p.ended() }
+
+// Wait waits for that, and until it was looked what the command changed.
 func (p *Process) Wait() Exit { return p.p.wait() }
 
 // Terminate asks the command and everything that it started to end (SIGTERM).
@@ -126,6 +130,7 @@ func (p *Process) Kill() { p.p.kill() }
 // process is what differs between the levels.
 type process interface {
 	pid() int
+	ended() <-chan struct{}
 	wait() Exit
 	terminate()
 	interrupt()

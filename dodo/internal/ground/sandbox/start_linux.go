@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -72,7 +73,7 @@ func (p *Place) Start(ctx context.Context, s Spec) (*Process, error) {
 		r.release()
 		return nil, failed(err)
 	}
-	process.Notes, process.Hidden = r.notes, len(r.plan.Covers)
+	process.Notes, process.Hidden = r.notes, len(r.plan.Covers)-r.plan.emptied
 	go w.follow(process, func() []string {
 		notes := p.told(s, r.before)
 		r.release()
@@ -93,22 +94,23 @@ type readiness struct {
 
 // ready makes a plan and holds what it relies on.
 func (p *Place) ready(ctx context.Context, pl plan, s Spec) (r readiness, err error) {
-	kept, err := p.keeps(ctx)
+	kept, err := p.keeps(ctx, lookTime)
 	if err != nil {
 		return r, err
 	}
+	kept = p.arrange(kept, s.Write)
 	leave := func() {}
 	if !s.ReadOnly && pl.level != Reduced {
-		leave = placeholders(repositories(slices.Concat(kept.Git, s.Write)))
+		leave = placeholders(kept.Git)
 	}
 	if r.plan, r.notes, err = p.plan(pl, s, kept); err != nil {
 		leave()
 		return r, err
 	}
 	if !s.ReadOnly {
-		r.before = fingerprintOf(p.root, kept.Git)
+		r.before = fingerprintOf(p.root, kept, nil)
 	}
-	let, err := p.hold(r.plan.Covers)
+	let, err := p.hold(r.plan.Covers[:len(r.plan.Covers)-r.plan.emptied])
 	if err != nil {
 		leave()
 		return r, err
@@ -120,12 +122,26 @@ func (p *Place) ready(ctx context.Context, pl plan, s Spec) (r readiness, err er
 	return r, nil
 }
 
+// How long it may take to look for what a workspace keeps, before a command and behind it: what
+// a command changed is not worth more of its caller's time.
+const (
+	lookTime = time.Minute
+	toldTime = 5 * time.Second
+)
+
 // keeps asks what the workspace keeps from commands.
-func (p *Place) keeps(ctx context.Context) (Kept, error) {
+func (p *Place) keeps(ctx context.Context, most time.Duration) (Kept, error) {
 	if p.kept == nil {
 		return Kept{}, nil
 	}
-	return p.kept(ctx)
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	k, err := p.kept(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = fault.Wrap(contract.Timeout, err, "the workspace was not looked through for secret paths in time").
+			WithHint("nothing was run; try again, or let the owner choose a smaller directory as the workspace").Retry()
+	}
+	return k, err
 }
 
 // told is what became of the control files while a command ran.
@@ -133,11 +149,12 @@ func (p *Place) told(s Spec, before fingerprint) []string {
 	if s.ReadOnly {
 		return nil
 	}
-	kept, err := p.keeps(context.Background())
+	kept, err := p.keeps(context.Background(), toldTime)
 	if err != nil {
 		return []string{"it could not be seen which files that other programs obey the command changed"}
 	}
-	return before.changed(p.root, fingerprintOf(p.root, kept.Git))
+	kept = p.arrange(kept, s.Write)
+	return before.changed(p.root, fingerprintOf(p.root, kept, &before), kept.Closed)
 }
 
 // level is the isolation that a mode gets here.
@@ -199,10 +216,12 @@ func (p *Place) plan(pl plan, s Spec, kept Kept) (_ plan, notes []string, err er
 	sortMounts(pl.Mounts)
 	pl.Mounts = append(pl.Mounts, root)
 	if !s.ReadOnly {
-		pl.Mounts = append(pl.Mounts, fixed(slices.Concat(kept.Fixed, p.above()))...)
-		pl.Mounts = append(pl.Mounts, guards(repositories(slices.Concat(kept.Git, s.Write)))...)
+		pl.Mounts = append(pl.Mounts, p.guards(kept, p.above())...)
 	}
 	if pl.Covers, err = p.covers(kept.Secrets, pl.Mounts, s.Script); err != nil {
+		return pl, nil, err
+	}
+	if notes, err = p.empty(&pl, kept, s.ReadOnly); err != nil {
 		return pl, nil, err
 	}
 	pl.Run = []string{"/"}
@@ -215,7 +234,7 @@ func (p *Place) plan(pl plan, s Spec, kept Kept) (_ plan, notes []string, err er
 		pl.Env = walls.SetEnv(pl.Env, name, value)
 	}
 	if s.Network == Host && confine.LandlockABI() < confine.ScopesABI {
-		notes = []string{"This kernel does not keep commands with the machine's network from sockets that other programs of it have without a file."}
+		notes = append(notes, "This kernel does not keep commands with the machine's network from sockets that other programs of it have without a file.")
 	}
 	return pl, notes, nil
 }
@@ -296,9 +315,20 @@ func (p *Place) covers(secrets []string, mounts []walls.Mount, script string) (l
 			}
 		}
 	}
-	slices.Sort(paths)
+	return p.cover(nil, paths)
+}
+
+// cover adds paths that are to look empty to those that do.
+func (p *Place) cover(list []walls.Cover, paths []string) ([]walls.Cover, error) {
+	covered := map[string]bool{}
+	for _, c := range list {
+		covered[c.Path] = true
+	}
+	slices.SortFunc(paths, func(a, b string) int {
+		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), strings.Compare(a, b))
+	})
 	for _, path := range paths {
-		if slices.ContainsFunc(list, func(c walls.Cover) bool { return walls.Within(c.Path, path) }) {
+		if above(path, func(dir string) bool { return covered[dir] }) {
 			continue // it is not seen as it is
 		}
 		st, err := os.Lstat(path)
@@ -309,12 +339,26 @@ func (p *Place) covers(secrets []string, mounts []walls.Mount, script string) (l
 		if err == nil {
 			id, err = walls.IdentityOf(path, false)
 		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fault.Wrap(contract.PathDenied, err, "%s must be hidden from commands and cannot be looked at; nothing was run", p.named(path)).
+				WithHint("the owner moves it out of the workspace, or changes the permissions of it and of the directories it is in")
+		}
 		if err != nil {
 			return nil, failed(&walls.StepError{Step: walls.StepCover, Err: err})
 		}
-		list = append(list, walls.Cover{Path: path, ID: id})
+		list, covered[path] = append(list, walls.Cover{Path: path, ID: id}), true
 	}
 	return list, nil
+}
+
+// above reports whether something holds for a path or a directory that it is in.
+func above(path string, holds func(dir string) bool) bool {
+	for ; path != "/"; path = filepath.Dir(path) {
+		if holds(path) {
+			return true
+		}
+	}
+	return false
 }
 
 // hidden are the directories that no command may see, by all their names.
@@ -335,6 +379,10 @@ func (b *Box) hides(dir string) bool {
 
 // planReduced is for where there are no namespaces: everything has its own path.
 func (p *Place) planReduced(pl plan, s Spec, kept Kept) (plan, []string, error) {
+	if len(kept.Closed) > 0 {
+		return pl, nil, fault.New(contract.NotSupported, "%s cannot be looked through for secrets, nor be hidden from commands on this machine; nothing was run", p.named(kept.Closed[0])).
+			WithHint("the owner gives the server permission to read and search it (chmod u+rwx), or moves it out of the workspace")
+	}
 	n := len(kept.Secrets)
 	for _, h := range p.box.hidden() {
 		if _, err := os.Lstat(h); err == nil && walls.Within(p.root, h) {
@@ -375,6 +423,9 @@ func (p *Place) planReduced(pl plan, s Spec, kept Kept) (plan, []string, error) 
 		pl.Env = walls.SetEnv(pl.Env, name, value)
 	}
 	var notes []string
+	if len(kept.Git) > 0 && !s.ReadOnly {
+		notes = append(notes, "Nothing keeps the command from changing what git obeys in the workspace on this machine, such as .git/config and hooks; what it changed is named when it ends.")
+	}
 	if s.Network != NoNetwork && s.Network != "" {
 		notes = append(notes, "There is no network for commands on this machine: namespaces cannot be made here.")
 	}

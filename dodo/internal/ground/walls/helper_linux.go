@@ -1,10 +1,10 @@
 package walls
 
 import (
-	"bytes"
+	"bufio"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -172,13 +172,7 @@ func (h *helper) read() error {
 		return step("plan", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return step("plan", err)
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	return step("plan", d.Decode(&h.Plan))
+	return step("plan", gob.NewDecoder(bufio.NewReader(f)).Decode(&h.Plan))
 }
 
 // obey does what the server orders, and ends everything when the server is gone.

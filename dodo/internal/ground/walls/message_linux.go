@@ -1,7 +1,8 @@
 package walls
 
 import (
-	"encoding/json"
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"os"
 	"syscall"
@@ -9,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is the plan as the first process reads it.
+// File is the plan as the first process reads it. Paths and arguments are bytes, which JSON
+// would change where they are not UTF-8.
 func (p *Plan) File() (*os.File, error) {
-	text, err := json.Marshal(p)
-	if err != nil {
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(p); err != nil {
 		return nil, err
 	}
 	fd, err := unix.MemfdCreate("dodo-plan", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
@@ -23,7 +25,7 @@ func (p *Plan) File() (*os.File, error) {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), "plan")
-	if _, err = f.Write(text); err == nil {
+	if _, err = f.Write(text.Bytes()); err == nil {
 		_, err = f.Seek(0, 0)
 	}
 	if err != nil {

@@ -211,6 +211,10 @@ func (t *Tree) lookup(p Path, err error) error {
 	case errors.Is(err, safefile.ErrNotDirectory), errors.Is(err, safefile.ErrNotRegular):
 		return t.onTheWay(p, err)
 	}
+	if p.IsRoot() && errors.Is(err, fs.ErrPermission) {
+		return fault.Wrap(contract.PathDenied, err, "the system does not let this user list or search the workspace's own directory").
+			WithHint("the owner gives the permissions back, such as with chmod u+rwx on the directory that is the workspace")
+	}
 	for _, k := range kinds {
 		if errors.Is(err, k.is) {
 			f := fault.Wrap(k.code, err, "%s", k.msg).WithHint("%s", k.hint).With("path", p.Shown())

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"localmcp/dodo/internal/contract"
@@ -13,6 +14,7 @@ import (
 // they hold for what does not exist yet.
 type guard struct {
 	hidden []Path // in lower case
+	own    []Path // the same, as they are written
 	secret *ignore.Rules
 }
 
@@ -27,6 +29,7 @@ func newGuard(root string, o Options) (guard, error) {
 		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 			continue
 		}
+		g.own = append(g.own, Path{filepath.ToSlash(rel)})
 		g.hidden = append(g.hidden, Path{strings.ToLower(filepath.ToSlash(rel))})
 	}
 	return g, nil
@@ -49,10 +52,8 @@ func (g *guard) judge(p Path, name string) layer {
 	}
 	if len(g.hidden) > 0 {
 		low := Path{strings.ToLower(guarded(p.rel))}
-		for _, h := range g.hidden {
-			if low.Within(h) {
-				return protected
-			}
+		if slices.ContainsFunc(g.hidden, low.Within) {
+			return protected
 		}
 	}
 	if is, _ := g.secret.Match(p.rel, true); is {
@@ -93,6 +94,11 @@ func (t *Tree) Access(p Path) error {
 	case secret:
 		return fault.New(contract.SecretPathDenied, "this path is kept secret from callers").
 			WithHint("do without it; the owner decides what is secret").With("path", p.Shown())
+	case reachable:
+		if !t.gitStands(p) {
+			return nil
+		}
+		fallthrough
 	case protected:
 		return fault.New(contract.PathDenied, "this path is protected: file tools do not reach it").
 			WithHint("do without it: what git and dodo keep for themselves is not for file tools").With("path", p.Shown())

@@ -129,7 +129,7 @@ type walker struct {
 	inOrder bool
 	seen    atomic.Int64
 	cut     atomic.Bool
-	kept    func(Path, layer) // what is not visited because of the guard; nil when nobody asks
+	keeper  *keeper // looks for what is kept instead of what may be seen; nil in other walks
 
 	mu       sync.Mutex // over reading ignore files
 	ordinary *ordinary  // nil when nothing is left out
@@ -141,6 +141,8 @@ type node struct {
 	path  Path
 	depth int
 	rules *level
+	git   Path // the git directory that it is, or is in; a keeper's walk alone knows
+	inGit bool
 	users atomic.Int32 // in parallel: who still needs dir
 }
 
@@ -165,7 +167,14 @@ func (w *walker) list(n *node) ([]item, error) {
 		n.rules = w.ordinary.enter(n.rules, n.dir, n.path, all)
 		w.mu.Unlock()
 	}
-	kept := w.t.visible(w.ordinary, n.rules, n.path, all, w.kept)
+	if w.keeper != nil {
+		if w.seen.Add(int64(len(all))) > int64(w.max) {
+			w.cut.Store(true)
+			return nil, nil
+		}
+		return w.keeper.items(n, all), nil
+	}
+	kept := w.t.visible(w.ordinary, n.rules, n.path, all)
 	if w.inOrder {
 		order(kept)
 	}
@@ -176,21 +185,18 @@ func (w *walker) list(n *node) ([]item, error) {
 	return kept, nil
 }
 
-// visible is what callers see of a directory they see; kept is told what the guard keeps from
-// them.
-func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry, kept func(Path, layer)) []item {
+// visible is what callers see of a directory they see.
+func (t *Tree) visible(o *ordinary, l *level, dir Path, all []safefile.Entry) []item {
+	if !dir.IsRoot() && gitShaped(all) {
+		return nil
+	}
 	list := make([]item, 0, len(all))
 	for _, e := range all {
 		if e.Type != safefile.Regular && e.Type != safefile.Directory {
 			continue
 		}
 		i := item{dir.Join(e.Name), e.Name, e.Type == safefile.Directory}
-		switch judged := t.guard.judge(i.path, i.name); {
-		case judged != reachable:
-			if kept != nil {
-				kept(i.path, judged)
-			}
-		case o == nil || !o.leavesOut(l, i.path, i.name, i.dir):
+		if t.guard.judge(i.path, i.name) == reachable && (o == nil || !o.leavesOut(l, i.path, i.name, i.dir)) {
 			list = append(list, i)
 		}
 	}
@@ -205,6 +211,11 @@ func order(list []item) {
 func (w *walker) enter(n *node, i item) (sub *node, err error) {
 	v := Visit{Path: i.path, Type: safefile.Directory, t: w.t, dir: n.dir, name: i.name}
 	d, err := n.dir.Sub(i.name)
+	if err == nil && w.keeper != nil {
+		if err = d.Searchable(); err != nil {
+			d.Close()
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, safefile.ErrNotDirectory):
 		return nil, nil // it went away, or became something else
@@ -228,13 +239,17 @@ func (w *walker) enter(n *node, i item) (sub *node, err error) {
 	} else if err != nil {
 		return nil, err
 	}
+	if w.keeper != nil && w.keeper.closed(i.path, n.depth+1) {
+		w.keeper.add(&w.keeper.kept.Closed, i.path)
+		return nil, nil
+	}
 	if n.depth+1 >= w.depth {
 		if w.depth >= MaxWalkDepth { // not a depth that was asked for
 			w.cut.Store(true)
 		}
 		return nil, nil
 	}
-	return &node{dir: d, path: i.path, depth: n.depth + 1, rules: n.rules}, nil
+	return &node{dir: d, path: i.path, depth: n.depth + 1, rules: n.rules, git: n.git, inGit: n.inGit}, nil
 }
 
 // ordered visits what is in a directory, and closes it.
@@ -460,7 +475,7 @@ func (t *Tree) items(d *safefile.Dir, p Path, ignored bool) ([]item, error) {
 		}
 		rules = o.enter(rules, d, p, all)
 	}
-	list := t.visible(o, rules, p, all, nil)
+	list := t.visible(o, rules, p, all)
 	order(list)
 	return list, nil
 }

@@ -74,7 +74,7 @@ func TestCommit(t *testing.T) {
 		},
 		"named": {
 			func(w *world) { w.write("a", "a\n"); w.write("b", "b\n") },
-			args{"paths": []string{"a", "not/there"}}, []string{"A a"}, nil, "at 1 of the paths nothing",
+			args{"paths": []string{"a", "README"}}, []string{"A a"}, nil, "at 1 of the paths nothing",
 		},
 		"a named directory": {
 			func(w *world) {

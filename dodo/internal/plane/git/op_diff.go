@@ -39,6 +39,9 @@ func (s *Service) diff() contract.Op {
 				return a, err
 			}
 			a.Data.IsRepo = true
+			if err := g.matched(ctx, paths); err != nil {
+				return a, err
+			}
 			changes, err := g.changes(ctx, in.Staged, paths)
 			if err != nil {
 				return a, err

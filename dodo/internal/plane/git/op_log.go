@@ -49,6 +49,9 @@ func (s *Service) log() contract.Op {
 			}
 			a.Data.IsRepo = true
 			born, err := g.born(ctx)
+			if err == nil && !born {
+				err = g.matched(ctx, paths)
+			}
 			if err != nil || !born {
 				return a, err
 			}
@@ -61,6 +64,11 @@ func (s *Service) log() contract.Op {
 				return a, err
 			}
 			list := parseLog(out.bytes)
+			if len(list) == 0 { // what was there once has commits
+				if err := g.matched(ctx, paths); err != nil {
+					return a, err
+				}
+			}
 			if len(list) > in.Limit {
 				list, a.Truncated = list[:in.Limit], true
 			}

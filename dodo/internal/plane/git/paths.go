@@ -1,11 +1,15 @@
 package git
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"localmcp/dodo/internal/contract"
 	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
+	"localmcp/internal/safefile"
 )
 
 // place says where a path of the repository is for callers.
@@ -60,6 +64,52 @@ func (s *Service) wanted(paths []string) ([]workspace.Path, error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// matched refuses paths at which nothing is and nothing was: neither in the work tree nor in
+// what git tracks, nor in the last commit. A path that is written wrongly must not look like
+// one where nothing was changed.
+func (g *session) matched(ctx context.Context, paths []workspace.Path) error {
+	var missing []workspace.Path
+	for _, p := range paths {
+		if _, err := g.Tree.Stat(p); errors.Is(err, contract.NotFound) || errors.Is(err, safefile.ErrNotDirectory) {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	index, err := g.runner.run(ctx, call{args: append([]string{"ls-files", "-z"}, g.scope(missing)...)})
+	if err != nil {
+		return err
+	}
+	// 128: there is no commit yet.
+	head, err := g.runner.run(ctx, call{args: append([]string{"ls-tree", "-z", "--name-only", "HEAD"}, g.scope(missing)...), fails: []int{128}})
+	if err != nil {
+		return err
+	}
+	var known []workspace.Path
+	for _, name := range strings.Split(string(index.bytes)+string(head.bytes), "\x00") {
+		if p, where := g.locate(name); where != outside {
+			known = append(known, p)
+		}
+	}
+	missing = slices.DeleteFunc(missing, func(p workspace.Path) bool {
+		return slices.ContainsFunc(known, func(k workspace.Path) bool { return k.Within(p) })
+	})
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return fault.New(contract.NotFound, "there is nothing at a path that was named, neither among the files nor in what git has of them").
+			WithHint("look at detail.path: is it written as git_status and list_files write it, relative to the workspace's root?").With("path", missing[0].Shown())
+	}
+	shown := make([]string, len(missing))
+	for i, p := range missing {
+		shown[i] = p.Shown()
+	}
+	return fault.New(contract.NotFound, "there is nothing at %d of the paths that were named, neither among the files nor in what git has of them", len(missing)).
+		WithHint("look at detail.paths: are they written as git_status and list_files write them, relative to the workspace's root?").With("paths", shown)
 }
 
 // within reports whether a path is one of these or below one; no paths at all take in

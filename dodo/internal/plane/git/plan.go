@@ -48,6 +48,9 @@ func (g *session) draft(ctx context.Context, in commitIn, paths []workspace.Path
 	if err := g.settled(); err != nil {
 		return nil, err
 	}
+	if err := g.matched(ctx, paths); err != nil {
+		return nil, err
+	}
 	st, _, err := g.state(ctx, asking{paths: paths, tracked: !in.All && len(paths) == 0, noRenames: true})
 	if err != nil {
 		return nil, err

@@ -367,18 +367,31 @@ func TestArgumentsAreOnlyPaths(t *testing.T) {
 	w.run("commit", "-qm", "other")
 	w.write("README", "changed\n")
 	w.write("other", "changed\n")
-	before := listing(t, w.home.Dir)
-	for _, path := range []string{
+	hostile := []string{
 		"--output=stolen", "-o", "--no-index", "--ext-diff", "--", "-", "-S", ":(exclude)other", ":!other", ":/", ":(top)", ":(glob)**", "*", "READM?", "[R]EADME", "HEAD", "main", "@{u}",
 		"--open-files-in-pager=touch stolen", "--upload-pack=touch stolen", "HEAD:README", "^HEAD",
-	} {
+	}
+	before := listing(t, w.home.Dir)
+	for _, path := range hostile {
+		w.refused(contract.NotFound, "git_diff", args{"paths": []string{path}})
+		w.refused(contract.NotFound, "git_log", args{"path": path})
+		w.refused(contract.NotFound, "git_commit", args{"message": "x", "paths": []string{path}})
+	}
+	if after := listing(t, w.home.Dir); after != before {
+		t.Errorf("files came or went:\n%s", cmp.Diff(before, after))
+	}
+	// Nor where there is a file of that name, so that git is asked for its changes.
+	for _, path := range hostile {
+		w.write(path, "x\n")
+	}
+	before = listing(t, w.home.Dir)
+	for _, path := range hostile {
 		if d := w.must("git_diff", args{"paths": []string{path}}).m["diff"]; d != "" {
 			t.Errorf("diff of %q: %s", path, d)
 		}
 		if l := w.must("git_log", args{"path": path}).m["commits"].([]any); len(l) != 0 {
 			t.Errorf("log of %q: %v", path, l)
 		}
-		w.refused(contract.Conflict, "git_commit", args{"message": "x", "paths": []string{path}})
 	}
 	for _, path := range []string{"../x", "/etc/passwd", "a\x00b", "a/../../b", "~/x", `a\b`, "", "C:/x"} {
 		w.refused(contract.PathDenied, "git_diff", args{"paths": []string{path}})

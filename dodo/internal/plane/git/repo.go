@@ -54,6 +54,9 @@ func (s *Service) find(ctx context.Context) (*repo, error) {
 func (s *Service) lookIn(ctx context.Context, root, at string) (*repo, error) {
 	name := filepath.Join(at, ".git")
 	st, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrPermission) && at == root {
+		return nil, fault.Wrap(contract.PathDenied, err, "the permissions of the workspace's own directory keep the server out").WithHint("the owner gives them back, such as with chmod u+rwx on it")
+	}
 	if err != nil {
 		return nil, nil // what cannot be seen is not there, as for git
 	}

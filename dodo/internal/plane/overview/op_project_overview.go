@@ -195,12 +195,17 @@ const gitTime = 3 * time.Second
 
 // ask has git count. Where it cannot, what the files say stands.
 func (s *Service) ask(ctx context.Context, d *repository) {
-	if s.Git == nil || !d.IsRepo {
+	if s.Git == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
-	if r, err := s.Git(ctx); err == nil && r.IsRepo {
+	r, err := s.Git(ctx)
+	if err != nil {
+		return
+	}
+	// The repository may be one that the workspace is a part of.
+	if d.IsRepo = r.IsRepo; r.IsRepo {
 		d.Branch, d.DirtyFiles, d.UntrackedFiles = text.Visible(r.Branch), &r.Changed, &r.Untracked
 	}
 }

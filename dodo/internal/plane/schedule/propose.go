@@ -60,7 +60,7 @@ func (p Payload) room(open []state.Schedule) error {
 
 // draft holds a spec against its bounds and binds it to the workspace as it is.
 func (s *Service) draft(ctx context.Context, by contract.Principal, owner bool, spec Spec) (p Payload, next time.Time, err error) {
-	if err := s.sound(spec, owner); err != nil {
+	if err := s.sound(ctx, spec, owner); err != nil {
 		return p, next, err
 	}
 	clock, err := spec.clock()
@@ -97,7 +97,7 @@ func (s *Service) draft(ctx context.Context, by contract.Principal, owner bool, 
 }
 
 // sound holds what does not depend on the time.
-func (s *Service) sound(spec Spec, owner bool) error {
+func (s *Service) sound(ctx context.Context, spec Spec, owner bool) error {
 	timeout, n := time.Duration(spec.TimeoutMs)*time.Millisecond, utf8.RuneCountInString(spec.Name)
 	switch {
 	case n < 1 || n > mostName || !utf8.ValidString(spec.Name):
@@ -124,7 +124,7 @@ func (s *Service) sound(spec Spec, owner bool) error {
 		return f.WithHint("leave out sandbox; only the owner can switch it off")
 	}
 	if spec.Sandbox && s.Ready != nil {
-		if err := s.Ready(); err != nil {
+		if err := s.Ready(ctx); err != nil {
 			return err
 		}
 	}

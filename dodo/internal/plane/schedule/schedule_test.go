@@ -323,7 +323,7 @@ func TestPropose(t *testing.T) {
 	}
 	unready := schedule.New(schedule.Config{
 		Tree: w.tree, State: w.store, Workspace: w.id, Now: w.now, Policy: func(context.Context) (string, error) { return "", nil },
-		Ready: func() error { return fault.New(contract.NotSupported, "no") }, Unboxed: true,
+		Ready: func(context.Context) error { return fault.New(contract.NotSupported, "no") }, Unboxed: true,
 	})
 	_, err = propose(t.Context(), unready, remote, args(nil))
 	refused(t, "no sandbox", err, contract.NotSupported)

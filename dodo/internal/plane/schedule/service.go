@@ -51,7 +51,7 @@ type Config struct {
 	// without one.
 	Unboxed bool
 	// Ready gives NOT_SUPPORTED where commands cannot be walled in; nil is ready.
-	Ready func() error
+	Ready func(context.Context) error
 	Now   func() time.Time // nil means time.Now
 	Log   *slog.Logger     // nil discards
 }

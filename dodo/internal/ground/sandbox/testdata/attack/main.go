@@ -277,6 +277,10 @@ func attempt(name string, a []string) string {
 		var names []string
 		for _, e := range list {
 			to, err := os.Readlink("/proc/self/fd/" + e.Name())
+			// What the Go runtime reads the bounds on its processors from is its own.
+			if strings.HasPrefix(to, "/sys/fs/cgroup/") && strings.HasPrefix(filepath.Base(to), "cpu.") {
+				continue
+			}
 			if err == nil && to != "/proc/self/fd" && to != "/proc/"+strconv.Itoa(os.Getpid())+"/fd" && !strings.HasPrefix(to, "anon_inode:[event") {
 				names = append(names, e.Name())
 			}

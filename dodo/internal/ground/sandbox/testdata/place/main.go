@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"localmcp/dodo/internal/ground/sandbox"
+	"localmcp/dodo/internal/ground/workspace"
 	"localmcp/internal/fault"
 )
 
@@ -25,6 +26,8 @@ type job struct {
 	Root, Cache, Home  string
 	Path, Hidden, Read []string
 	Secrets, Git       []string
+	Fixed, Closed      []string
+	Find               bool     // what is kept is looked for, as dodo does
 	SecretsAfter       []string // what the workspace keeps from its second look on, when set
 	Only               sandbox.Isolation
 	Without            string
@@ -84,12 +87,25 @@ func main() {
 	if j.Only != "" {
 		box.Only(j.Only)
 	}
-	looks := 0
-	place := box.Place(j.Root, j.Cache, func(context.Context) (sandbox.Kept, error) {
-		if looks++; looks > 1 && j.SecretsAfter != nil {
-			return sandbox.Kept{Secrets: j.SecretsAfter, Git: j.Git}, nil
+	var tree *workspace.Tree
+	if j.Find {
+		var err error
+		if tree, err = workspace.Open(j.Root, workspace.Options{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
 		}
-		return sandbox.Kept{Secrets: j.Secrets, Git: j.Git}, nil
+		defer tree.Close()
+	}
+	looks := 0
+	place := box.Place(j.Root, j.Cache, func(ctx context.Context) (sandbox.Kept, error) {
+		if tree != nil {
+			k, err := tree.Kept(ctx)
+			return sandbox.Kept{Secrets: k.Secrets, Git: k.Git, Fixed: k.Fixed, Closed: k.Closed}, err
+		}
+		if looks++; looks > 1 && j.SecretsAfter != nil {
+			return sandbox.Kept{Secrets: j.SecretsAfter, Git: j.Git, Fixed: j.Fixed, Closed: j.Closed}, nil
+		}
+		return sandbox.Kept{Secrets: j.Secrets, Git: j.Git, Fixed: j.Fixed, Closed: j.Closed}, nil
 	})
 	if len(j.Look) > 0 {
 		a := answer{Looked: map[string]string{}}
