@@ -108,20 +108,20 @@ func TestHTTPLargeRequests(t *testing.T) {
 	var longest atomic.Int64
 	for i := range 7 { // half of all calls may be one's
 		all.Go(func() {
-			_, took := ask(fmt.Sprintf("ann/%d", i), "500", 300_000)
+			_, took := ask(fmt.Sprintf("ann/%d", i), "1500", 300_000)
 			for old := longest.Load(); int64(took) > old && !longest.CompareAndSwap(old, int64(took)); old = longest.Load() {
 			}
 		})
 	}
 	time.Sleep(100 * time.Millisecond)
-	if _, took := ask("ann/x", "0", 0); took > 400*time.Millisecond {
+	if _, took := ask("ann/x", "0", 0); took > 1200*time.Millisecond {
 		t.Errorf("a small one took %s", took)
 	}
-	if _, took := ask("bob", "0", 300_000); took > 400*time.Millisecond {
+	if _, took := ask("bob", "0", 300_000); took > 1200*time.Millisecond {
 		t.Errorf("another's took %s", took)
 	}
 	all.Wait()
-	if d := time.Duration(longest.Load()); d < 900*time.Millisecond {
+	if d := time.Duration(longest.Load()); d < 2700*time.Millisecond {
 		t.Errorf("all were answered at once, within %s", d)
 	}
 }

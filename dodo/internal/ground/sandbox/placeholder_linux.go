@@ -44,7 +44,8 @@ func placeholders(git []string) (remove func()) {
 			continue
 		}
 		var st unix.Stat_t
-		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || !used(dir) {
+		// What is no repository yet gets nothing: it is shown as it is, and cannot be changed.
+		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || unix.Fstatat(fd, "HEAD", &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			unix.Close(fd)
 			continue
 		}

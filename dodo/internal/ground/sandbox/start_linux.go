@@ -372,9 +372,16 @@ func (b *Box) hidden() (all []string) {
 	return all
 }
 
-// hides reports whether a directory is one that no command may see, or has one in it.
+// hides reports whether a directory is one that no command may see, or has one in it, by
+// whatever name.
 func (b *Box) hides(dir string) bool {
-	return slices.ContainsFunc(b.hidden(), func(h string) bool { return walls.Within(dir, h) || walls.Within(h, dir) })
+	names := []string{dir}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		names = append(names, real)
+	}
+	return slices.ContainsFunc(b.hidden(), func(h string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return walls.Within(name, h) || walls.Within(h, name) })
+	})
 }
 
 // planReduced is for where there are no namespaces: everything has its own path.
