@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,12 +35,23 @@ const suiteLimit = 2 * time.Minute
 // Its address is known before the server's, whose owner lets it call.
 type withToken struct {
 	*httptest.Server
+
+	mu            sync.Mutex // guards what follows
 	target, token string
+}
+
+// lead says which server it is, and with which token.
+func (w *withToken) lead(target, token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.target, w.token = target, token
 }
 
 func newWithToken(t *testing.T) *withToken {
 	w := &withToken{}
 	proxy := &httputil.ReverseProxy{FlushInterval: -1, Transport: patient{}, Rewrite: func(r *httputil.ProxyRequest) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		to, _ := url.Parse(w.target) // a test's own
 		r.SetURL(to)
 		r.Out.Host = r.In.Host // what the suite says it is, so that the server can refuse it
@@ -162,7 +174,7 @@ func required(t *testing.T, revision string) []string {
 func TestConformance(t *testing.T) {
 	mcptest.Conformance(t) // or it is skipped here
 	w := newWithToken(t)
-	w.target, w.token = startFixture(t, w.URL), "suite"
+	w.lead(startFixture(t, w.URL), "suite")
 	for revision, count := range map[string]int{"2025-11-25": 30, "2026-07-28": 37} {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
@@ -199,7 +211,7 @@ func TestConformanceOfDodo(t *testing.T) {
 	w := newWithToken(t)
 	m.ok(nil, "config", "set", "allowedOrigins", w.URL)
 	s := m.start("--root", dir)
-	w.target, w.token = s.base, s.login("dodo:read").Access
+	w.lead(s.base, s.login("dodo:read").Access)
 	both := []string{"tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams", "dns-rebinding-protection"}
 	for revision, more := range map[string][]string{
 		"2025-11-25": {"server-initialize", "server-session-lifecycle", "ping"},
