@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -275,16 +276,19 @@ func (h *HTTP) room(owner string) bool {
 	return true
 }
 
-// forget drops the sessions that the SDK has ended.
+// forget drops the sessions that the SDK has ended. Those that are opened meanwhile stay: they
+// are not among those that were known before it was asked which live.
 func (h *HTTP) forget() {
-	live := map[string]bool{}
+	h.mu.Lock()
+	known := maps.Clone(h.sessions)
+	h.mu.Unlock()
 	for x := range h.s.sdk.Sessions() {
-		live[x.ID()] = true
+		delete(known, x.ID())
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for id, x := range h.sessions {
-		if !live[id] && x.busy == 0 {
+	for id := range known {
+		if x := h.sessions[id]; x != nil && x.busy == 0 {
 			delete(h.sessions, id)
 		}
 	}

@@ -198,6 +198,28 @@ func TestHTTPRoom(t *testing.T) {
 	}
 }
 
+// TestHTTPOpenTogether: a session that is opened while others are is there at once.
+func TestHTTPOpenTogether(t *testing.T) {
+	w := newWeb(t, mcpserve.HTTPOptions{})
+	var all sync.WaitGroup
+	for i := range 24 {
+		user := fmt.Sprintf("user%d", i)
+		all.Go(func() {
+			for range 25 {
+				id := w.send(t.Context(), "POST", openSession, "User", user).Header.Get("Mcp-Session-Id")
+				header := []string{"User", user, "Mcp-Session-Id", id, "MCP-Protocol-Version", "2025-06-18"}
+				if r := w.send(t.Context(), "POST", call("who", `{}`), header...); r.StatusCode != 200 {
+					t.Errorf("%q: %d", id, r.StatusCode)
+				}
+				if r := w.send(t.Context(), "DELETE", "", header...); r.StatusCode != 204 {
+					t.Errorf("%q: its end: %d", id, r.StatusCode)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
 // TestHTTPBounds: what is too big, too deep or no JSON is refused.
 func TestHTTPBounds(t *testing.T) {
 	w := newWeb(t, mcpserve.HTTPOptions{MaxBody: 4000})
