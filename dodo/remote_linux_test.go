@@ -30,14 +30,6 @@ type guest struct {
 	model *mcptest.Model
 }
 
-// later lets time pass for the server.
-func (g *guest) later(d time.Duration) {
-	g.t.Helper()
-	if err := os.WriteFile(filepath.Join(g.Env()["DODO_CONFIG_DIR"], "probe-clock"), []byte(d.String()), 0o600); err != nil {
-		g.t.Fatal(err)
-	}
-}
-
 // restart ends the server and starts it on the same port.
 func (g *guest) restart() {
 	g.t.Helper()

@@ -33,6 +33,7 @@ func (in *installation) schedules(tree *workspace.Tree, id string) *schedule.Ser
 		Grants:  grants{in.store},
 		Limits:  in.limits(),
 		Ready:   in.walls.ready,
+		Now:     in.now(),
 		Unboxed: sandbox.Mode(in.saved.CommandSandbox) == sandbox.Off,
 	})
 }
