@@ -14,6 +14,7 @@ import (
 
 	"localmcp/dodo/internal/config"
 	"localmcp/dodo/internal/contract"
+	"localmcp/dodo/internal/door/httpd"
 	"localmcp/dodo/internal/door/surface"
 	"localmcp/dodo/internal/ground/state"
 	"localmcp/internal/cli"
@@ -85,8 +86,18 @@ func (p *program) start(ctx context.Context, f startFlags, portGiven bool) error
 	if err != nil {
 		return err
 	}
+	port := in.config.Port
+	if portGiven {
+		port = f.port
+	}
+	l, err := httpd.Listen(port) // first: a start that cannot serve remembers nothing
+	if err != nil {
+		in.close(log)
+		return err
+	}
 	root, err := p.startRoot(ctx, in, f)
 	if err != nil {
+		err = errors.Join(err, l.Close())
 		in.close(log)
 		return err
 	}
@@ -96,20 +107,17 @@ func (p *program) start(ctx context.Context, f startFlags, portGiven bool) error
 			kind = k
 		}
 	}
-	port := in.config.Port
-	if portGiven {
-		port = f.port
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	s, err := in.serve(ctx, opening{root: root, unsafe: f.unsafe, remote: true, surface: kind, log: log})
 	if err != nil {
+		err = errors.Join(err, l.Close())
 		in.close(log)
 		return err
 	}
-	h, err := s.listen(ctx, port, stop)
+	h, err := s.opened(ctx, l, stop)
 	if err != nil {
-		err = errors.Join(err, s.end(ctx))
+		err = errors.Join(err, l.Close(), s.end(ctx))
 		in.close(log)
 		return err
 	}

@@ -69,7 +69,7 @@ func (p *program) statusCommand() *cobra.Command {
 				if asJSON || len(silent) > 0 {
 					return cli.Status(exitNotReady)
 				}
-				return fault.New(notRunning, "no server is running").WithHint("a client starts one; `dodo connect --help` registers dodo with a client")
+				return fault.New(notRunning, "no server is running").WithHint("`dodo start` serves clients over HTTP; `dodo connect --help` registers dodo with clients that start it themselves")
 			}
 			return nil
 		},

@@ -114,7 +114,7 @@ func (p *program) running(ctx context.Context, root string) ([]owner.Live, error
 		if root != "" {
 			f = fault.New(notRunning, "no server is running on that root")
 		}
-		return nil, f.WithHint("a client starts one; `dodo status` shows which run")
+		return nil, f.WithHint("`dodo start`, or a client that starts `dodo stdio`, runs one; `dodo status` shows which run")
 	}
 	return live, nil
 }

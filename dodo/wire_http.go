@@ -53,18 +53,14 @@ type remoteServer struct {
 // toolFacts are how much clients have to read before they begin.
 type toolFacts struct{ count, bytes int }
 
-// listen opens the doors of a server: its port of this machine, and the owner's. stop ends it.
-func (s *served) listen(ctx context.Context, port int, stop func()) (*remoteServer, error) {
-	l, err := httpd.Listen(port)
-	if err != nil {
+// opened is the server behind a port of this machine, with the owner's door open. stop ends it.
+func (s *served) opened(ctx context.Context, l *httpd.Listener, stop func()) (h *remoteServer, err error) {
+	h = &remoteServer{served: s, listener: l}
+	if err := h.build(ctx); err != nil {
 		return nil, err
 	}
-	h := &remoteServer{served: s, listener: l}
-	if err := h.build(ctx); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
 	if h.owner, err = s.ownerDoor(ctx, overHTTP, stop, h.ownerCommands()); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, err
 	}
 	return h, nil
 }

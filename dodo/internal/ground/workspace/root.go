@@ -125,7 +125,7 @@ func judgeRoot(real string, o Options) error {
 	}
 	refuse := func(why string) error {
 		return fault.New(contract.PathDenied, "%s is too broad to be a workspace", why).
-			WithHint("choose the directory of one project; only `dodo stdio --allow-unsafe-root` serves such a one")
+			WithHint("choose the directory of one project; only `dodo start --allow-unsafe-root` and `dodo stdio --allow-unsafe-root` serve such a one")
 	}
 	if real == "/" || filepath.Dir(real) == real {
 		return refuse("the file system's root")
