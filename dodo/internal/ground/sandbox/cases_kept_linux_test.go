@@ -47,8 +47,8 @@ func (g *ground) unwritten(what string, a answer, dirs ...string) {
 	}
 }
 
-// Case 79: a command takes the server's permission for a directory with secrets away, and the next gives it back: they are not seen.
-func TestCase79ClosedDirectories(t *testing.T) {
+// Case 101: a command takes the server's permission for a directory with secrets away, and the next gives it back: they are not seen.
+func TestCase101ClosedDirectories(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		for _, mode := range []string{"000", "111", "300", "444", "644"} {
 			sub := g.root + "/sub" + mode
@@ -73,8 +73,8 @@ func TestCase79ClosedDirectories(t *testing.T) {
 	})
 }
 
-// Case 79: a command takes the permission for the workspace itself away: the next says what the owner is to do.
-func TestCase79ClosedWorkspace(t *testing.T) {
+// Case 101: a command takes the permission for the workspace itself away: the next says what the owner is to do.
+func TestCase101ClosedWorkspace(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		for _, mode := range []string{"300", "444", "000"} {
 			j := found("chmod " + mode + " .")
@@ -91,8 +91,8 @@ func TestCase79ClosedWorkspace(t *testing.T) {
 	})
 }
 
-// Case 79: a command moves a directory with secrets to where file tools do not look: they are not seen.
-func TestCase79SecretsAside(t *testing.T) {
+// Case 101: a command moves a directory with secrets to where file tools do not look: they are not seen.
+func TestCase101SecretsAside(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		for _, place := range []string{"a/.git", "a/.git/refs/heads", "a/.git/logs", "a/.dodo-x-0123456789abcdef", "a/git~1", "bare/refs", "bare/objects/ab"} {
 			must(t, os.RemoveAll(g.root+"/a"))
@@ -124,8 +124,8 @@ func TestBranchesWithSecretNames(t *testing.T) {
 	})
 }
 
-// Case 80: a command closes a git directory or a directory in it, and the next opens it and writes what git obeys: it cannot.
-func TestCase80ClosedGit(t *testing.T) {
+// Case 102: a command closes a git directory or a directory in it, and the next opens it and writes what git obeys: it cannot.
+func TestCase102ClosedGit(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		for _, at := range []string{".git", "n/.git", "n", ".git/modules", ".git/modules/m", ".git/hooks", ".git/info"} {
 			for _, mode := range []string{"000", "111", "300", "444", "555"} {
@@ -143,8 +143,8 @@ func TestCase80ClosedGit(t *testing.T) {
 	})
 }
 
-// Case 80: a command writes to a bare repository, one that a pointer file names, and one whose HEAD it moved away before: refused.
-func TestCase80GitByShape(t *testing.T) {
+// Case 102: a command writes to a bare repository, one that a pointer file names, and one whose HEAD it moved away before: refused.
+func TestCase102GitByShape(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		g.repository(g.root + "/bare.git")
 		g.repository(g.root + "/x/gg")
@@ -164,8 +164,8 @@ func TestCase80GitByShape(t *testing.T) {
 	})
 }
 
-// Case 80: a command redirects submodules and linked worktrees by what is above their directories: refused.
-func TestCase80GitFamily(t *testing.T) {
+// Case 102: a command redirects submodules and linked worktrees by what is above their directories: refused.
+func TestCase102GitFamily(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		modules := []string{".git/modules/m", ".git/modules/third/party/lib/deep", ".git/modules/m/modules/inner"}
 		g.repository(g.root + "/.git")
@@ -214,8 +214,8 @@ func TestGitWorksGuarded(t *testing.T) {
 	})
 }
 
-// Case 81: a command makes so many repositories that not all can be guarded: the workspace's own still is, and those that are too many look empty.
-func TestCase81ManyRepositories(t *testing.T) {
+// Case 103: a command makes so many repositories that not all can be guarded: the workspace's own still is, and those that are too many look empty.
+func TestCase103ManyRepositories(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		for _, dir := range []string{".git", "zz/a/b/c/d/.git", ".git/modules/m"} {
 			g.repository(g.root + "/" + dir)
@@ -232,8 +232,8 @@ func TestCase81ManyRepositories(t *testing.T) {
 	})
 }
 
-// Case 82: a command gives directories names that are not UTF-8, and makes them too deep for a path: what is in them is hidden, and commands run on.
-func TestCase82NamesOfBytes(t *testing.T) {
+// Case 104: a command gives directories names that are not UTF-8, and makes them too deep for a path: what is in them is hidden, and commands run on.
+func TestCase104NamesOfBytes(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		bad := g.root + "/bad\xff"
 		g.put(bad+"/.env", "a secret")
@@ -297,8 +297,8 @@ func TestChangedRepositories(t *testing.T) {
 	})
 }
 
-// Case 83: a command connects to a socket file of a server of this machine in a directory that it may read: refused, and said.
-func TestCase83SocketToRead(t *testing.T) {
+// Case 105: a command connects to a socket file of a server of this machine in a directory that it may read: refused, and said.
+func TestCase105SocketToRead(t *testing.T) {
 	each(t, walled, func(t *testing.T, g *ground) {
 		tools := g.dir + "/tools"
 		g.put(tools+"/lib/file", "a tool")
