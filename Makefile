@@ -58,7 +58,7 @@ bench-mooncite: build
 	go run ./mooncite/tools/mooncite-bench -bin bin/mooncite $(BENCH)
 
 clients:
-	@LOCALMCP_TEST_NPM=1 DODO_TEST_CLIENTS=all go test -count=1 ./dodo -run TestRemoteClients
+	@LOCALMCP_TEST_NPM=1 DODO_TEST_CLIENTS=all go test -count=1 -v ./dodo -run TestRemoteClients
 
 bench-dodo: build
 	go run ./dodo/tools/dodo-bench -bin bin/dodo $(BENCH)
