@@ -26,7 +26,6 @@ type HTTPOptions struct {
 	Owner func(*http.Request) string
 
 	MaxBody     int64         // bytes of a request; 0 means MaxFrame
-	ReadTime    time.Duration // to read one; 0 means as long as who stands in front lets it
 	MaxSessions int           // in all; 0 means 1024
 	MaxOwned    int           // sessions of one owner, of which the least lately used makes room; 0 means 32
 	Idle        time.Duration // after which a session ends; 0 means 30 minutes
@@ -180,13 +179,9 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (k kind, ok bool) {
 		k.listens = r.Method == http.MethodGet
 		return k, true
 	}
-	conn := http.NewResponseController(w)
-	if h.o.ReadTime > 0 {
-		_ = conn.SetReadDeadline(time.Now().Add(h.o.ReadTime)) // tests may have a connection without one
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
-	if err == nil { // else nothing more is read
-		_ = conn.SetReadDeadline(time.Time{}) // it would end the answer, too
+	if err == nil { // who stands in front may have set a deadline, which would end the answer, too
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // tests may have a connection without one
 	}
 	if tooBig := new(http.MaxBytesError); errors.As(err, &tooBig) {
 		refuse(w, http.StatusRequestEntityTooLarge, "payload_too_large")

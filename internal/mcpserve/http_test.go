@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -245,25 +244,6 @@ func TestHTTPHeartbeat(t *testing.T) {
 		if err != nil || strings.Count(string(b), ": waiting\n\n") < 3 || !strings.Contains(string(b), `"steps"`) || r.Header.Get("X-Accel-Buffering") != "no" {
 			t.Errorf("%v %v %s", err, r.Header, b)
 		}
-	}
-}
-
-// TestHTTPReadTime: who sends too slowly is not waited for, and who sent in time may be
-// answered later.
-func TestHTTPReadTime(t *testing.T) {
-	w := newWeb(t, mcpserve.HTTPOptions{ReadTime: 200 * time.Millisecond})
-	if m := message(t, w.send(t.Context(), "POST", modernCall("slow", `{"millis":700}`), modernHeader("slow", "ann")...)); !strings.Contains(m, `"steps"`) {
-		t.Error(m)
-	}
-	c, err := net.Dial("tcp", w.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 400 ") {
-		t.Errorf("%q %v", line, err)
 	}
 }
 
